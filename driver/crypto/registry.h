@@ -1,0 +1,109 @@
+// The algorithm registry: implementations by algorithm name ("cbc(aes)"), by driver name
+// ("cbc-aes-talitos") and by priority, as /proc/crypto shows them. The registry is an ordinary object
+// wired in main; several can exist at once.
+//
+// An implementation registers an Algorithm with a factory. Before it is offered it must pass the
+// self-test (driver/crypto/selftest.h); one that fails stays listed as "failed" and is never allocated.
+// Lookup by algorithm name picks the highest priority that passed; lookup by driver name exactly that one.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "driver/crypto/request.h"
+
+namespace sec::crypto {
+
+enum class AlgorithmType : uint8_t { Skcipher, Hash };
+enum class SelfTest : uint8_t { Unknown, Passed, Failed };
+
+/// What /proc/crypto tells about one implementation. Sizes in bytes.
+struct AlgorithmInfo {
+  std::string name;    // "cbc(aes)"
+  std::string driver;  // "cbc-aes-talitos"
+  std::string module;  // "talitos", "openssl", "ipsecmb"
+  int priority = 0;
+  AlgorithmType type = AlgorithmType::Skcipher;
+  bool async = false;
+  bool allocates_memory = false;  // per request; disk users avoid such implementations
+  bool internal = false;
+  unsigned block_bytes = 1;
+  unsigned min_key_bytes = 0, max_key_bytes = 0;
+  unsigned iv_bytes = 0;
+  unsigned chunk_bytes = 0;  // 0: same as block_bytes
+  unsigned walk_bytes = 0;   // 0: same as chunk_bytes
+  unsigned digest_bytes = 0;  // hashes
+  unsigned align_mask = 0;
+  SelfTest selftest = SelfTest::Unknown;
+};
+
+enum KeyFlags : uint32_t { kForbidWeakKeys = 1 };
+
+/// A keyed cipher transform. encrypt/decrypt do not modify it; many requests may be in flight.
+class Skcipher {
+ public:
+  virtual ~Skcipher() = default;
+  virtual const AlgorithmInfo& info() const = 0;
+  /// Invalid for a bad length or (with kForbidWeakKeys) a weak key. A length outside min..max leaves the
+  /// old key working; a key refused inside that range makes later requests fail with NoKey.
+  virtual Status set_key(std::span<const uint8_t> key, uint32_t key_flags = 0) = 0;
+  virtual Status encrypt(SkcipherRequest& r) = 0;
+  virtual Status decrypt(SkcipherRequest& r) = 0;
+  /// Pushes out work that waits for more (partly filled multi-buffer lanes). Never needed for correctness
+  /// of the device driver; batching implementations complete everything submitted before they return.
+  virtual void flush() {}
+};
+
+/// A hash transform; set_key makes it an HMAC where the algorithm is "hmac(...)".
+class Hash {
+ public:
+  virtual ~Hash() = default;
+  virtual const AlgorithmInfo& info() const = 0;
+  virtual Status set_key(std::span<const uint8_t> key) = 0;
+  virtual Status digest(HashRequest& r) = 0;
+  virtual void flush() {}
+};
+
+/// One registered implementation.
+struct Algorithm {
+  AlgorithmInfo info;
+  std::function<std::unique_ptr<Skcipher>()> make_skcipher;  // set according to info.type
+  std::function<std::unique_ptr<Hash>()> make_hash;
+};
+
+class Registry {
+ public:
+  Registry();
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  /// Runs the self-test and adds the implementation. Invalid when the driver name is taken or the
+  /// metadata are inconsistent, BadMessage when the self-test fails (it then stays listed as failed).
+  Status add(Algorithm a);
+  /// Takes an implementation out by driver name; transforms that exist keep working.
+  Status remove(std::string_view driver);
+
+  /// Null and NoEntry in `status` when nothing suitable is registered.
+  std::unique_ptr<Skcipher> alloc_skcipher(std::string_view name, Status* status = nullptr) const;
+  std::unique_ptr<Hash> alloc_hash(std::string_view name, Status* status = nullptr) const;
+
+  /// All implementations, newest last.
+  std::vector<AlgorithmInfo> list() const;
+  /// Text of the failed self-test of a driver, empty if none.
+  std::string selftest_failure(std::string_view driver) const;
+  /// The self-test can be left out, for tests that need a broken implementation, and for benchmarks of start-up.
+  void set_selftest_enabled(bool on) { selftest_ = on; }
+
+ private:
+  const Algorithm* find(std::string_view name, AlgorithmType type) const;
+  struct Entry;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  bool selftest_ = true;
+};
+
+}  // namespace sec::crypto
