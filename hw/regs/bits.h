@@ -25,8 +25,15 @@ consteval BitRange from_mask(uint64_t mask) {
   while (!(mask >> (63 - last) & 1)) --last;
   return {first, last};
 }
-consteval BitRange hi(uint32_t mask) { return from_mask(uint64_t{mask} << 32); }
-consteval BitRange lo(uint32_t mask) { return from_mask(mask); }
+/// Reads as a compile error when a mask has a hole: a field is a run of bits.
+consteval BitRange contiguous(BitRange r, uint64_t mask) {
+  const unsigned width = r.last - r.first + 1;
+  const uint64_t ones = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+  if (ones << (63 - r.last) != mask) throw "mask with a hole";
+  return r;
+}
+consteval BitRange hi(uint32_t mask) { return contiguous(from_mask(uint64_t{mask} << 32), uint64_t{mask} << 32); }
+consteval BitRange lo(uint32_t mask) { return contiguous(from_mask(mask), mask); }
 
 enum class Access : uint8_t { ReadWrite, ReadOnly, WriteOnly, WriteOneToClear, SelfClearing };
 /// What the model does with a field: acts on it, only keeps its value, or does not have it.
@@ -64,6 +71,30 @@ struct Register {
   consteval uint64_t mask(std::string_view n) const { return field(n).mask(); }
   consteval unsigned shift(std::string_view n) const { return field(n).shift(); }
 };
+
+/// Access rule of one field: the field's own when it has one, else the register's.
+constexpr Access access_of(const Register& r, const Field& f) {
+  return f.access == Access::ReadWrite ? r.access : f.access;
+}
+
+/// The same register under another name and place: the execution units share one layout.
+consteval Register renamed(Register r, std::string_view name) {
+  r.name = name;
+  return r;
+}
+
+/// A value with the name people use for it (states, modes, codes).
+struct EnumName {
+  uint64_t value;
+  std::string_view name;
+};
+
+/// Name of a value, or `otherwise` when the table has none.
+constexpr std::string_view name_in(std::span<const EnumName> table, uint64_t value, std::string_view otherwise = "?") {
+  for (const EnumName& e : table)
+    if (e.value == value) return e.name;
+  return otherwise;
+}
 
 struct Block {
   std::string_view name;
