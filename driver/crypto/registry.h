@@ -98,12 +98,22 @@ class Registry {
   std::string selftest_failure(std::string_view driver) const;
   /// The self-test can be left out, for tests that need a broken implementation, and for benchmarks of start-up.
   void set_selftest_enabled(bool on) { selftest_ = on; }
+  /// How the self-test lets time pass while it waits for an asynchronous implementation: each call moves
+  /// the world on (run the simulation a little, poll the device) and returns false when nothing can happen
+  /// any more. Not needed when completions come before submit returns.
+  void set_pump(std::function<bool()> pump) { pump_ = std::move(pump); }
 
  private:
   const Algorithm* find(std::string_view name, AlgorithmType type) const;
   struct Entry;
   std::vector<std::unique_ptr<Entry>> entries_;
+  std::function<bool()> pump_;
   bool selftest_ = true;
 };
+
+/// One entry as /proc/crypto prints it ("name         : cbc(aes)\n..."), with an empty line at the end.
+std::string format_proc(const AlgorithmInfo& info);
+/// All entries, the newest first as the kernel lists them.
+std::string format_proc(const Registry& registry);
 
 }  // namespace sec::crypto

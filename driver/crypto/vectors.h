@@ -1,0 +1,40 @@
+// Known-answer vectors, and what is fixed about an algorithm by its name. The text form is hex; each
+// vector names its source. Used by the self-test and by the tests of every back end.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "driver/crypto/registry.h"
+
+namespace sec::crypto {
+
+struct CipherVector {
+  std::string_view algorithm;
+  std::string_view source;
+  std::string_view key, iv, plain, cipher;  // hex; iv empty for ECB
+  std::string_view iv_out;                  // hex; empty: not checked
+};
+
+struct HashVector {
+  std::string_view algorithm;
+  std::string_view source;
+  std::string_view key, message, digest;  // hex; key empty for plain hashes
+};
+
+/// Sizes that every implementation of an algorithm must declare.
+struct AlgorithmShape {
+  std::string_view name;
+  AlgorithmType type;
+  unsigned block_bytes, min_key_bytes, max_key_bytes, iv_bytes, digest_bytes;
+};
+
+std::span<const CipherVector> cipher_vectors();
+std::span<const HashVector> hash_vectors();
+/// Null when the name is not known.
+const AlgorithmShape* find_shape(std::string_view name);
+
+std::vector<uint8_t> from_hex(std::string_view hex);
+
+}  // namespace sec::crypto
