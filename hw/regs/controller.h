@@ -144,4 +144,38 @@ inline constexpr Block kControllerBlock{.name = "controller",
                                         .registers = kControllerRegisters};
 static_assert(well_formed(kControllerBlock));
 
+/// Outside the block's page, at kIpBlockRevision (map.h).
+inline constexpr Register kIPBRR{.name = "IPBRR",
+                                 .offset_bytes = 0,
+                                 .doc = "IP block revision; the value is in the part's row (variants.h).",
+                                 .source = "T23",
+                                 .access = Access::ReadOnly};
+
+/// SEC 3.x counters at kPolychannelBase (map.h). The names are ours. [T23]
+inline constexpr Register kPolychannelRegisters[] = {
+    {.name = "POLY_ENQUEUED",
+     .offset_bytes = 0x00,
+     .doc = "Descriptors enqueued.",
+     .source = "T23",
+     .access = Access::ReadOnly},
+    {.name = "POLY_FINISHED",
+     .offset_bytes = 0x08,
+     .doc = "Descriptors finished.",
+     .source = "T23",
+     .access = Access::ReadOnly},
+    {.name = "POLY_BYTES_IN",
+     .offset_bytes = 0x10,
+     .doc = "Data bytes read.",
+     .source = "T23",
+     .access = Access::ReadOnly},
+    {.name = "POLY_BYTES_OUT",
+     .offset_bytes = 0x18,
+     .doc = "Data bytes written.",
+     .source = "T23",
+     .access = Access::ReadOnly},
+};
+inline constexpr Block kPolychannelBlock{
+    .name = "polychannel", .doc = "SEC 3.x: counters over all channels.", .registers = kPolychannelRegisters};
+static_assert(well_formed(kPolychannelBlock));
+
 }  // namespace sec::regs

@@ -1,0 +1,111 @@
+// Registers, descriptors and accesses in words, for `secsim regs|decode`, traces and waveform filters.
+// Everything is read from the same tables that the model and the driver use.
+//
+// Each question has a structured answer (a struct, for JSON and tests) and a text one (for people).
+// Input comes from users, so what cannot be understood throws SetupError with the nearest names.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/regs/bits.h"
+#include "hw/regs/roles.h"
+#include "hw/regs/variants.h"
+
+namespace sec::regs {
+
+/// A register of a part, with its place in the window.
+struct Location {
+  std::string block;              // "controller", "ch2", "AESU", "descriptor"
+  std::string name;               // "CCPSR", "AESUISR"
+  const Register* reg = nullptr;  // never null; lives as long as the program
+  uint32_t offset = 0;            // of the register in the window; 0 for words of a descriptor
+  uint32_t byte_in_register = 0;  // where the offset asked for lies in the register
+  bool in_window = true;          // false: a word of a descriptor or link table
+  bool alternate_page = false;    // SEC 3.x: channel seen through its alternate page
+};
+
+struct DecodedField {
+  std::string field;
+  BitRange bits;
+  Model model;
+  uint64_t value;
+  std::string meaning;
+};
+
+struct DecodedRegister {
+  Location where;
+  uint64_t value = 0;
+  std::vector<DecodedField> fields;
+  uint64_t undefined_bits = 0;  // set in the value but in no field
+  std::string summary;          // one phrase where the fields work together (a mode), else empty
+};
+
+struct DecodedPointer {
+  unsigned index;
+  std::string role, extent_role;  // empty = the type does not use it
+  PointerDword pointer;
+  bool unused;  // all zero
+};
+
+struct DecodedDescriptor {
+  HeaderWord header;
+  uint32_t header_word = 0, feedback_word = 0;
+  bool done = false;  // byte 0 is 0xff: the primary unit and half of its mode are overwritten
+  std::string type_name, form;
+  std::string primary, primary_mode, secondary, secondary_mode;
+  IntegrityCheck iccr0 = IntegrityCheck::None, iccr1 = IntegrityCheck::None;
+  std::vector<DecodedPointer> pointers;
+  std::vector<std::string> warnings;  // what this part would object to, or what looks odd
+};
+
+struct ChannelErrorBit {
+  std::string name;
+  uint64_t mask;
+  std::string meaning;
+  bool halts;
+};
+
+/// The register at a window offset; nothing at reserved offsets and at units the part does not have.
+std::optional<Location> lookup(uint32_t window_offset, const Part& part);
+
+/// All registers of a part in window order (channels repeated, the alternate pages left out).
+std::vector<Location> all_registers(const Part& part);
+
+/// A register by name ("CCPSR", "ch2.CCPSR", "AESUISR", "HEADER") or window offset ("0x1110").
+/// A channel register without channel means channel 0. Throws SetupError.
+Location find_register(std::string_view name_or_offset, const Part& part);
+
+DecodedRegister decode_fields(const Location& where, uint64_t value);
+
+/// Text of one register value. For HEADER, a value of 32 bits is taken as the header word. Throws SetupError.
+std::string decode_register(std::string_view name_or_offset, uint64_t value, const Part& part);
+
+/// What a mode byte asks of a unit: "CBC encrypt", "HMAC-SHA-1 init pad".
+std::string mode_meaning(Eu eu, uint8_t mode);
+
+/// One line for a header word: "AESU CBC encrypt, common_nonsnoop, outbound".
+std::string decode_header(uint32_t header);
+
+DecodedDescriptor decode_descriptor_fields(std::span<const std::byte> bytes64, const Part& part);
+/// Text of a descriptor as it lies in memory. Throws SetupError unless given 64 bytes.
+std::string decode_descriptor(std::span<const std::byte> bytes64, const Part& part);
+
+/// Error bits set in CCPSR, most significant first.
+std::vector<ChannelErrorBit> channel_errors(uint64_t ccpsr, Generation generation);
+/// "IDH (illegal descriptor header), EU (...)", or "no error".
+std::string decode_channel_error(uint64_t ccpsr, Generation generation);
+
+/// One line of an MMIO log in words: "write ch0.CCCR HI 0x00000002  CON". `size_bytes` is 4 or 8; for 4 the
+/// value is the word at that offset. Never throws: unknown places are named as reserved.
+std::string describe_access(bool is_write, uint32_t window_offset, uint64_t value, unsigned size_bytes,
+                            const Part& part);
+
+/// Device tree node of a part's engine, with the properties the Linux driver reads.
+std::string device_tree(const Part& part);
+
+}  // namespace sec::regs
