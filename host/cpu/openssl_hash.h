@@ -1,0 +1,92 @@
+// OpenSSL's hash functions as copyable states, and HMAC (RFC 2104) on top of them. Internal to host/cpu: the
+// multi-buffer back end uses the same for messages that its library does not take.
+#pragma once
+#ifndef OPENSSL_SUPPRESS_DEPRECATED
+#define OPENSSL_SUPPRESS_DEPRECATED  // the low-level hash calls; see openssl.h for why
+#endif
+#include <openssl/md5.h>
+#include <openssl/sha.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "host/cpu/walk.h"
+
+namespace sec::host {
+
+#define SEC_HOST_HASH(Type, Context, Prefix, name_text, block, digest)                            \
+  struct Type {                                                                                   \
+    using State = Context;                                                                        \
+    static constexpr std::string_view kName = name_text;                                          \
+    static constexpr unsigned kBlockBytes = block, kDigestBytes = digest;                         \
+    static void init(State* s) { Prefix##_Init(s); }                                              \
+    static void update(State* s, const void* p, size_t n) { Prefix##_Update(s, p, n); }           \
+    static void final(uint8_t* out, State* s) { Prefix##_Final(out, s); }                         \
+  };
+SEC_HOST_HASH(Md5, MD5_CTX, MD5, "md5", 64, 16)
+SEC_HOST_HASH(Sha1, SHA_CTX, SHA1, "sha1", 64, 20)
+SEC_HOST_HASH(Sha224, SHA256_CTX, SHA224, "sha224", 64, 28)
+SEC_HOST_HASH(Sha256, SHA256_CTX, SHA256, "sha256", 64, 32)
+SEC_HOST_HASH(Sha384, SHA512_CTX, SHA384, "sha384", 128, 48)
+SEC_HOST_HASH(Sha512, SHA512_CTX, SHA512, "sha512", 128, 64)
+#undef SEC_HOST_HASH
+
+/// A hash, or an HMAC once `set_key` was called; digest() does not change it.
+template <class H>
+class HashState {
+ public:
+  HashState() { H::init(&inner_); }
+
+  void set_key(std::span<const uint8_t> key) {
+    uint8_t block[H::kBlockBytes] = {};
+    if (key.size() > sizeof block) {
+      typename H::State s;
+      H::init(&s);
+      H::update(&s, key.data(), key.size());
+      H::final(block, &s);
+    } else if (!key.empty()) {
+      std::memcpy(block, key.data(), key.size());
+    }
+    for (auto& b : block) b ^= 0x36;
+    H::init(&inner_);
+    H::update(&inner_, block, sizeof block);
+    for (auto& b : block) b ^= 0x36 ^ 0x5c;
+    H::init(&outer_);
+    H::update(&outer_, block, sizeof block);
+    keyed_ = true;
+  }
+  bool keyed() const { return keyed_; }
+
+  /// False when the list is shorter than `n` bytes; `out` is then untouched.
+  bool digest(const crypto::ScatterList* src, size_t n, uint8_t* out) const {
+    typename H::State s = inner_;
+    if (const uint8_t* p = single_span(src, n)) {
+      H::update(&s, p, n);
+    } else {
+      crypto::ScatterWalk walk(src);
+      while (n) {
+        const crypto::Segment piece = walk.take(n);
+        if (!piece.size_bytes) return false;
+        H::update(&s, piece.data, piece.size_bytes);
+        n -= piece.size_bytes;
+      }
+    }
+    if (keyed_) {
+      uint8_t mid[H::kDigestBytes];
+      H::final(mid, &s);
+      s = outer_;
+      H::update(&s, mid, sizeof mid);
+    }
+    H::final(out, &s);
+    return true;
+  }
+
+ private:
+  typename H::State inner_, outer_;
+  bool keyed_ = false;
+};
+
+}  // namespace sec::host
