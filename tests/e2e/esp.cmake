@@ -1,0 +1,7 @@
+if(TARGET sec_esp AND TARGET sec_cpu)
+  find_package(CLI11 REQUIRED)
+  add_executable(esp_tool ${CMAKE_CURRENT_LIST_DIR}/esp_tool.cpp)
+  target_link_libraries(esp_tool PRIVATE sec_esp sec_cpu CLI11::CLI11)
+  add_test(NAME esp_interop COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/esp_interop.py $<TARGET_FILE:esp_tool>)
+  set_tests_properties(esp_interop PROPERTIES LABELS e2e TIMEOUT 300 SKIP_RETURN_CODE 77)
+endif()
