@@ -1,0 +1,146 @@
+// The engine without time: registers, interrupts, channels' state and execution units. Everything that
+// software can see and that does not depend on when. Two executors derive from it:
+//   FunctionalEngine (hw/core/functional.h)      a descriptor runs to completion at the doorbell
+//   TimedEngine      (hw/timing/timed_engine.h)  SEC clocks, bus bursts, FIFOs, arbitration
+// The descriptor engine itself (hw/core/channel.h) is written once and used by both.
+//
+// Register access is by 32-bit halves (HI at the register's offset, LO at +4), as the drivers do.
+//
+// Interrupt model [MOC][LX]: each channel stores up to 15 done events; ISR shows done while one is stored, one ICR
+// write takes one off, the sixteenth sets the channel's overflow bit. A line is up while (ISR & IMR) has a bit of it.
+// On SEC 3.x MCR[RCAn] moves channel n to the alternate register page and to line 1.
+//
+// ASSUMED: reserved space reads 0 and ignores writes; resets take effect at once; SWR clears stored
+// interrupts only when it is written a second time (erratum: "reset twice" [LX]).
+// UNMODELLED: ITO (every access completes), bus priority, EU arbitration priorities, GI.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/core/channel_state.h"
+#include "hw/core/memory_map.h"
+#include "hw/eu/execution_unit.h"
+#include "hw/regs/controller.h"
+#include "hw/regs/variants.h"
+#include "hw/timing/costs.h"
+
+namespace sec::hw {
+
+/// Things software did that the manual forbids or that we do not model, counted by name.
+using Notes = std::map<std::string, uint64_t, std::less<>>;
+
+/// Told of what happens inside, for traces. All calls carry the engine's clock.
+class EngineObserver {
+ public:
+  virtual ~EngineObserver() = default;
+  virtual void channel_state(uint64_t clock, unsigned channel, regs::ChannelState s) = 0;
+  virtual void channel_descriptor(uint64_t clock, unsigned channel, BusAddr at, unsigned fifo_level) = 0;
+  /// The descriptor ended, well (error 0) or not; `clock` is that of the interrupt.
+  virtual void descriptor_end(uint64_t clock, unsigned channel, BusAddr at, uint32_t error) = 0;
+  virtual void unit_owner(uint64_t clock, regs::Eu unit, int channel) = 0;  // -1: free
+  virtual void unit_fifo(uint64_t clock, regs::Eu unit, uint32_t in_bytes, uint32_t out_bytes, bool busy) = 0;
+  virtual void bus(uint64_t clock, int channel, bool write, BusAddr addr, uint32_t size_bytes) = 0;  // channel -1: idle
+  virtual void lines(uint64_t clock, uint32_t mask) = 0;
+};
+
+class Engine {
+ public:
+  static constexpr unsigned kMaxChannels = 4;
+
+  Engine(const regs::Part& part, const Timing& timing, MemoryMap& memory);
+  virtual ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  uint32_t read32(uint32_t offset);
+  void write32(uint32_t offset, uint32_t value);
+  /// Bit n: interrupt line n is up.
+  uint32_t lines() const { return lines_; }
+
+  const regs::Part& part() const { return part_; }
+  const Timing& timing() const { return timing_; }
+  const Clocks& clocks() const { return clocks_; }
+  MemoryMap& memory() { return memory_; }
+  ChannelState& channel(unsigned n) { return channels_[n]; }
+  const ChannelState& channel(unsigned n) const { return channels_[n]; }
+  /// The unit with that code, null when the part has none or it is not modelled.
+  ExecutionUnit* unit(regs::Eu code) { return units_[static_cast<size_t>(code)].get(); }
+  /// Swaps a unit's implementation (RTL, test double). Before the first descriptor.
+  void replace_unit(std::unique_ptr<ExecutionUnit> u);
+  EngineCounters& counters() { return counters_; }
+  const EngineCounters& counters() const { return counters_; }
+  const Notes& notes() const { return notes_; }
+  void note(std::string_view what) {
+    auto it = notes_.find(what);
+    if (it == notes_.end()) it = notes_.emplace(std::string(what), 0).first;
+    ++it->second;
+  }
+  void set_observer(EngineObserver* o) { observer_ = o; }
+  EngineObserver* observer() const { return observer_; }
+
+  /// Test hook: the unit reports an internal error after so many bytes of the next descriptors on this channel.
+  void inject_unit_error(unsigned channel, uint64_t after_bytes) { inject_[channel] = after_bytes; }
+  uint64_t injected(unsigned channel) const { return inject_[channel]; }
+
+  // ---- called by the descriptor engine ----
+  uint64_t translate(unsigned n, uint64_t address) const {  // EAE off: 32-bit addresses
+    return channels_[n].config & eae_ ? address : address & 0xffffffffu;
+  }
+  void begin_descriptor(unsigned n, BusAddr at);
+  /// Descriptor done; `notify`: NT/DN rules already applied.
+  void channel_done(unsigned n, bool notify);
+  void channel_failed(unsigned n, uint32_t error_bits);
+  /// IDH or 0: whether the part accepts this header. Sets `eu`.
+  uint32_t check_header(uint32_t header, regs::Eu& eu);
+  void set_state(unsigned n, regs::ChannelState s, uint64_t clock) {
+    channels_[n].state = s;
+    if (observer_) [[unlikely]] observer_->channel_state(clock, n, s);
+  }
+  virtual uint64_t now() const = 0;  // SEC clock, 0 on the functional path
+
+ protected:
+  // Effects of register writes, executor by executor.
+  virtual void doorbell(unsigned n) = 0;
+  virtual void abandon(unsigned n) = 0;  // destroy the descriptor engine's state of the channel and start it anew
+  virtual void restart(unsigned n) = 0;  // after a continue: look at the fetch FIFO again
+
+  void update_lines();
+
+  const regs::Part& part_;
+  Timing timing_;
+  Clocks clocks_;
+  MemoryMap& memory_;
+  std::array<ChannelState, kMaxChannels> channels_;
+  std::array<std::unique_ptr<ExecutionUnit>, 12> units_;
+  EngineCounters counters_;
+  EngineObserver* observer_ = nullptr;
+
+ private:
+  uint32_t read_channel(unsigned n, uint32_t reg, bool low);
+  void write_channel(unsigned n, uint32_t reg, bool low, uint32_t value);
+  void enqueue(unsigned n, BusAddr at);
+  void reset_channel(unsigned n, bool keep);
+  void global_reset();
+  uint64_t isr() const;
+  bool find_channel(uint32_t offset, unsigned& n, uint32_t& reg) const;
+  ExecutionUnit* find_unit(uint32_t offset, uint32_t& reg);
+
+  static constexpr uint32_t eae_ = static_cast<uint32_t>(regs::kCCCR.mask("EAE"));
+  std::array<uint8_t, kMaxChannels> done_count_{};
+  uint64_t latched_ = 0;  // ISR bits other than done
+  uint64_t imr_ = 0;
+  uint32_t mcr_ = 0;      // HI word
+  uint32_t lines_ = 0;
+  bool was_reset_ = false;
+  std::array<uint64_t, kMaxChannels> inject_;
+  uint64_t enqueued_ = 0, finished_ = 0;
+  Notes notes_;
+};
+
+}  // namespace sec::hw

@@ -1,0 +1,65 @@
+#include "hw/core/functional.h"
+
+#include "hw/eu/clocked_unit.h"
+
+namespace sec::hw {
+
+void FunctionalEngine::release(unsigned, regs::Eu u) {
+  const auto unit = static_cast<size_t>(u);
+  holder_[unit] = -1;
+  for (unsigned n = 0; n < part_.channels; ++n) {
+    if (waits_for_[n] != static_cast<int>(unit)) continue;
+    waits_for_[n] = -1;
+    holder_[unit] = static_cast<int>(n);
+    std::exchange(stuck_[n], {}).resume();
+    return;
+  }
+}
+
+void FunctionalEngine::watchdog() {
+  for (unsigned n = 0; n < part_.channels; ++n)
+    if (stuck_[n] && channels_[n].config & static_cast<uint32_t>(regs::kCCCR.mask("WGN")) &&
+        part_.generation == regs::Generation::Sec3)
+      channel_engines_[n]->fail(regs::channel_error::kWdt);
+}
+
+/// A clocked unit is run to the end of its data, clock by clock but outside of time.
+FunctionalEngine::Ready FunctionalEngine::stream(unsigned, Stream& s) {
+  ClockedUnit* const u = s.unit->clocked();
+  if (!u) [[likely]] return {};
+  std::vector<uint8_t> in(s.process), out;
+  size_t at = 0;
+  for (const BusSegment g : s.in->segments) {
+    const size_t n = std::min<size_t>(g.size_bytes, s.process - at);
+    if (!n) break;
+    std::memcpy(in.data() + at, memory_.at(g.addr, n), n);
+    at += n;
+  }
+  ClockedUnit::Ports p;
+  p.out_ready = true;
+  size_t taken = 0;
+  const uint64_t limit = 1000 + uint64_t{s.process} * 64;  // clocks; a unit that needs more has stopped
+  for (uint64_t clock = 0; out.size() < s.process && !p.error; ++clock) {
+    if (clock == limit) {
+      note("clocked unit stopped answering");
+      s.unit_error = static_cast<uint32_t>(regs::kEuInterruptStatus.mask("IE"));
+      break;
+    }
+    p.in = taken < s.process ? in.data() + taken : nullptr;
+    p.in_taken = p.out_valid = false;
+    u->tick(p);
+    if (p.in_taken) taken += s.block_bytes;
+    if (p.out_valid) out.insert(out.end(), p.out, p.out + s.block_bytes);
+  }
+  if (p.error) s.unit_error = p.error;
+  at = 0;
+  for (const BusSegment g : s.out->segments) {
+    const size_t n = std::min<size_t>({g.size_bytes, out.size() - at, s.out_ok - at});
+    if (!n) break;
+    std::memcpy(memory_.at(g.addr, n), out.data() + at, n);
+    at += n;
+  }
+  return {};
+}
+
+}  // namespace sec::hw
