@@ -1,0 +1,81 @@
+#include "driver/talitos/algs.h"
+
+#include <fmt/format.h>
+
+#include "driver/talitos/skcipher.h"
+#include "driver/talitos/talitos.h"
+#include "hw/regs/aesu.h"
+#include "hw/regs/descriptor.h"
+#include "hw/regs/deu.h"
+
+namespace sec::driver {
+namespace {
+
+constexpr uint32_t header(regs::Eu eu, uint8_t mode, regs::DescriptorType type) {
+  return regs::make_header(eu, mode, regs::Eu::None, 0, type, false, false);
+}
+constexpr uint32_t aes(uint8_t mode, regs::DescriptorType type = regs::DescriptorType::CommonNonsnoop) {
+  return header(regs::Eu::Aesu, mode, type);
+}
+constexpr uint32_t des(uint8_t mode) { return header(regs::Eu::Deu, mode, regs::DescriptorType::CommonNonsnoop); }
+
+// ctr(aes) has block size 1 and needs its own descriptor type on SEC 2+. [LX]
+constexpr CipherAlg kCiphers[] = {
+    {"ecb(aes)", "ecb-aes-talitos", 16, 16, 32, 0, KeyRule::Aes, aes(regs::aesu_mode::kEcb), false},
+    {"cbc(aes)", "cbc-aes-talitos", 16, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCbc), false},
+    {"ctr(aes)", "ctr-aes-talitos", 1, 16, 32, 16, KeyRule::Aes,
+     aes(regs::aesu_mode::kCtr, regs::DescriptorType::AesuCtrNonsnoop), true},
+    {"ecb(des)", "ecb-des-talitos", 8, 8, 8, 0, KeyRule::Des, des(regs::deu_mode::kEcb), false},
+    {"cbc(des)", "cbc-des-talitos", 8, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kCbc), false},
+    {"ecb(des3_ede)", "ecb-3des-talitos", 8, 24, 24, 0, KeyRule::Des3,
+     des(regs::deu_mode::kEcb | regs::deu_mode::kTriple), false},
+    {"cbc(des3_ede)", "cbc-3des-talitos", 8, 24, 24, 8, KeyRule::Des3,
+     des(regs::deu_mode::kCbc | regs::deu_mode::kTriple), false},
+};
+static_assert(kCiphers[0].header == 0x60000010 && kCiphers[1].header == 0x60200010 && kCiphers[2].header == 0x60600000);
+static_assert(kCiphers[3].header == 0x20000010 && kCiphers[4].header == 0x20400010);
+static_assert(kCiphers[5].header == 0x20200010 && kCiphers[6].header == 0x20600010);
+
+}  // namespace
+
+std::span<const CipherAlg> cipher_algs() { return kCiphers; }
+
+Status Device::register_algorithms(crypto::Registry& registry) {
+  if (!probed_ || registry_) return Status::Invalid;
+  registry_ = &registry;
+  for (const CipherAlg& a : kCiphers) {
+    if (!(properties_.descriptor_types_mask >> a.type() & 1)) continue;
+    if (!(properties_.exec_units_mask >> static_cast<unsigned>(a.unit()) & 1)) continue;
+    auto info = std::make_unique<crypto::AlgorithmInfo>();
+    info->name = a.name;
+    info->driver = a.driver;
+    info->module = "talitos";
+    info->priority = kPriority;
+    info->async = true;
+    info->block_bytes = a.block_bytes;
+    info->min_key_bytes = a.min_key_bytes;
+    info->max_key_bytes = a.max_key_bytes;
+    info->iv_bytes = a.iv_bytes;
+    const crypto::AlgorithmInfo* kept = info.get();
+    infos_.push_back(std::move(info));
+    crypto::Algorithm algorithm{*kept, [this, &a, kept] { return std::make_unique<TalitosSkcipher>(*this, a, *kept); }, {}};
+    const Status s = registry.add(std::move(algorithm));
+    if (s == Status::Ok || s == Status::BadMessage) registered_.emplace_back(a.driver);
+    if (s != Status::Ok)
+      log(Platform::Level::Error, fmt::format("{} alg registration failed: {} {}", a.driver, errno_name(s),
+                                              registry.selftest_failure(a.driver)));
+  }
+  log(Platform::Level::Info, fmt::format("{} algorithms registered in /proc/crypto", properties_.compatible.front()));
+  transform_counter_ = 0;  // the self-tests' transforms do not count: the first one lands on channel 1
+  return Status::Ok;
+}
+
+void Device::unregister() {
+  if (!registry_) return;
+  for (const std::string& driver : registered_)
+    if (registry_->remove(driver) != Status::Ok) log(Platform::Level::Warning, driver + " was not registered any more");
+  registered_.clear();
+  registry_ = nullptr;
+}
+
+}  // namespace sec::driver

@@ -1,0 +1,29 @@
+// One row per cipher that the engine offers. `header` is the descriptor header for decryption without
+// done notification; encryption sets the unit's ED bit, and every descriptor asks for notification.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "hw/regs/variants.h"
+
+namespace sec::driver {
+
+enum class KeyRule : uint8_t { Aes, Des, Des3 };
+
+struct CipherAlg {
+  std::string_view name, driver;
+  unsigned block_bytes, min_key_bytes, max_key_bytes, iv_bytes;
+  KeyRule key_rule;
+  uint32_t header;
+  bool pad_input;
+
+  constexpr regs::Eu unit() const { return static_cast<regs::Eu>(header >> 28); }
+  constexpr unsigned type() const { return header >> 3 & 0x1f; }
+};
+
+inline constexpr int kPriority = 3000;
+
+std::span<const CipherAlg> cipher_algs();
+
+}  // namespace sec::driver

@@ -1,0 +1,57 @@
+#include "driver/talitos/skcipher.h"
+
+#include <cstring>
+
+#include "driver/crypto/des_key.h"
+
+namespace sec::driver {
+
+TalitosSkcipher::TalitosSkcipher(Device& device, const CipherAlg& alg, const crypto::AlgorithmInfo& info)
+    : device_(device), alg_(alg), info_(info), channel_(&device.channels_[device.next_channel()]) {
+  const uint32_t done = static_cast<uint32_t>(regs::kHeader.mask("DN") >> 32);
+  constexpr uint32_t kEncryptBit = 0x00100000;  // ED, bit 0 of MODE0, in AESU and DEU alike [T23]
+  program_.header[0] = alg.header | done;
+  program_.header[1] = alg.header | done | kEncryptBit;
+  program_.block_mask = alg.block_bytes - 1;
+  program_.iv_bytes = static_cast<uint8_t>(alg.iv_bytes);
+  program_.pad_input = alg.pad_input;
+}
+
+TalitosSkcipher::~TalitosSkcipher() { drop_key(); }
+
+void TalitosSkcipher::drop_key() {
+  if (program_.key) device_.unref(program_.key);
+  program_.key = nullptr;
+}
+
+Status TalitosSkcipher::set_key(std::span<const uint8_t> key, uint32_t key_flags) {
+  if (key.size() < alg_.min_key_bytes || key.size() > alg_.max_key_bytes) return Status::Invalid;  // the old key stays
+  Status s = Status::Ok;
+  switch (alg_.key_rule) {
+    case KeyRule::Aes: s = key.size() % 8 == 0 ? Status::Ok : Status::Invalid; break;
+    case KeyRule::Des: s = crypto::check_des_key(key, key_flags); break;
+    case KeyRule::Des3: s = crypto::check_des3_key(key, key_flags); break;
+  }
+  if (s != Status::Ok) {
+    drop_key();
+    return s;
+  }
+  // A slot that requests in flight still use is left to them.
+  if (!program_.key || program_.key->refs > 1) {
+    auto* slot = static_cast<KeySlot*>(device_.dma_.alloc(sizeof(KeySlot), 64));
+    drop_key();
+    if (!slot) return Status::NoMemory;
+    slot->refs = 1;
+    program_.key = slot;
+  }
+  std::memcpy(program_.key->key, key.data(), key.size());
+  program_.key->size_bytes = static_cast<uint32_t>(key.size());
+  program_.key_pointer =
+      regs::PointerDword::to(device_.dma_.bus_addr(program_.key->key), static_cast<uint16_t>(key.size())).encode();
+  return Status::Ok;
+}
+
+Status TalitosSkcipher::encrypt(crypto::SkcipherRequest& r) { return device_.submit(*channel_, program_, r, true); }
+Status TalitosSkcipher::decrypt(crypto::SkcipherRequest& r) { return device_.submit(*channel_, program_, r, false); }
+
+}  // namespace sec::driver

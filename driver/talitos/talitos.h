@@ -1,0 +1,211 @@
+// Driver of the SEC 2.x/3.x engine: probe, rings, submission, interrupts, error recovery.
+//
+// A Device is probed from the device tree's properties on a Platform and offers its ciphers to a crypto
+// registry. How a request runs:
+//
+//   encrypt()      checks key, length, IV; takes the next slot of the transform's channel; writes the descriptor
+//                  (a precomputed header, seven pointers, link tables only where a list needs them) and the
+//                  descriptor's address to the channel's fetch FIFO, high word first. [LX][USP]
+//   interrupt      reads and acknowledges the status until no done event is left (the engine counts up to 15 per
+//                  channel and one acknowledge takes one off), masks done interrupts, schedules the done task
+//   done task      walks the rings of its line from the tail while the header's first byte is 0xff, copies the
+//                  output IV, releases the slot, calls back; unmasks
+//
+// Each transform stays on one channel, so its requests complete in the order of submission. A ring has the FIFO
+// length rounded up to a power of two slots, of which at most FIFO length - 1 are used: the engine's FIFO never
+// overflows. Beyond that a request is put on the backlog (kMayBacklog: Busy) or refused (NoSpace).
+// A request longer than one descriptor can carry is cut; its pieces hand the IV on through memory, and later
+// requests of the channel wait behind it.
+//
+// Errors. One bad descriptor fails alone (Invalid): it is found through CDPR, the message names the unit and
+// its cause, and the channel continues with the next. A double FIFO overflow resets the channel (Again). A
+// device-level error, or a channel that will not continue, fails everything in flight with Io and
+// re-initialises the engine; waiting requests then run.
+//
+// Lifetime: transforms and requests end before the Device; the Device before the Platform. One thread at a time.
+// UNMODELLED: SEC 1.x (a device tree that names it is refused), AEAD, hashes, random numbers.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "driver/crypto/queue.h"
+#include "driver/crypto/registry.h"
+#include "driver/platform/platform.h"
+#include "driver/talitos/edesc.h"
+#include "hw/regs/map.h"
+
+namespace sec::driver {
+
+inline constexpr unsigned kPollTries = 100'000;  // of every poll loop [LX]
+inline constexpr unsigned kMaxAckRounds = 16;    // a channel holds at most 15 done events [MOC]
+
+struct ChannelStats {
+  uint64_t submitted = 0;  // descriptors
+  uint64_t completed = 0;  // descriptors, whatever the status
+  uint64_t bytes = 0;
+  uint64_t max_in_flight = 0;
+};
+
+struct DeviceStats {
+  std::array<ChannelStats, regs::kMaxChannels> channel;
+  uint64_t interrupts = 0;
+  uint64_t spurious_interrupts = 0;
+  uint64_t acknowledges = 0;  // rounds of read and acknowledge
+  uint64_t done_tasks = 0;
+  uint64_t dones = 0;  // descriptors retired with success
+  uint64_t max_dones_per_task = 0;
+  double dones_per_interrupt() const { return interrupts ? double(dones) / double(interrupts) : 0; }
+  uint64_t backlogged = 0;  // requests that got Busy
+  uint64_t max_backlog = 0;
+  uint64_t refused_full = 0;    // requests that got NoSpace
+  uint64_t split_requests = 0;  // requests cut into several descriptors
+  uint64_t link_tables = 0;
+  uint64_t bounced_segments = 0;
+  uint64_t tail_bounces = 0;  // CTR inputs whose last block was copied
+  // errors by kind
+  uint64_t descriptor_errors = 0;              // requests failed by a channel error
+  std::array<uint64_t, 16> channel_errors{};   // by bit number of CCPSR LO (counted from the right)
+  std::array<uint64_t, 16> unit_errors{};      // by EU code
+  uint64_t single_overflows = 0, double_overflows = 0, dropped = 0;
+  uint64_t done_overflows = 0;  // a done event was lost: harmless, headers are what counts
+  uint64_t offender_not_found = 0;
+  uint64_t continues = 0, channel_resets = 0, device_resets = 0, timeouts = 0;
+  uint64_t purged = 0;  // requests failed with Io
+};
+
+class Device {
+ public:
+  explicit Device(Platform& platform);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  /// Checks the properties, resets the engine, sets up channels and interrupts. Invalid for bad properties, NoMemory
+  /// when the DMA space is too small, TimedOut when the engine does not come out of reset. Nothing stays allocated
+  /// or registered when it fails. Once per Device.
+  Status probe(const DeviceProperties& properties);
+
+  /// Offers every cipher that the part has. One that fails its self-test is logged and skipped. The registry must
+  /// outlive the device, or unregister() be called before.
+  Status register_algorithms(crypto::Registry& registry);
+  void unregister();
+
+  /// A request that the engine works on longer than this is ended by poll_timeouts() with TimedOut; 0: never.
+  void set_request_timeout_ns(uint64_t ns) { timeout_ns_ = ns; }
+  /// To be called from time to time, outside callbacks. Resets a channel whose oldest request is overdue and
+  /// sends the others on it again. True when something was ended.
+  bool poll_timeouts();
+
+  DeviceStats stats() const;
+  unsigned channels() const { return channel_count_; }
+  /// Requests that the API accepted and that have not completed.
+  size_t outstanding() const;
+  Platform& platform() { return platform_; }
+
+ private:
+  friend class TalitosSkcipher;
+  struct Line;
+
+  struct Channel {
+    uint32_t base = 0;  // of the registers
+    uint32_t mask = 0;  // ring slots - 1
+    uint32_t limit = 0;
+    unsigned index = 0;
+    uint64_t head = 0, tail = 0;  // slots ever used and ever retired
+    Slot* slots = nullptr;
+    SlotExtras* extras = nullptr;
+    uint64_t bytes = 0;
+    uint64_t max_in_flight = 0;
+    crypto::BoundedQueue<Pending> pending{0};
+    bool pumping = false;
+    bool overflow_suspect = false;  // the engine dropped a descriptor; which one is not known yet
+    uint64_t watched_tail = ~uint64_t{0}, watched_since_ns = 0;  // for poll_timeouts
+    Edesc* ring = nullptr;
+    std::vector<Slot> slot_store;
+    std::vector<SlotExtras> extra_store;
+
+    uint32_t in_flight() const { return static_cast<uint32_t>(head - tail); }
+    Slot& slot(uint64_t counter) { return slots[counter & mask]; }
+  };
+  struct Line {
+    Device* device = nullptr;
+    unsigned number = 0;
+    uint32_t done = 0, error = 0, overflow = 0;  // bits of ISR HI
+    std::vector<Channel*> channels;
+    bool deferred = false;  // its task came during recovery
+  };
+
+  // Request path (talitos.cpp).
+  Status submit(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt);
+  Status submit_slow(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt);
+  Status build_lists(Channel& ch, Slot& s, const CipherProgram& p, crypto::ScatterWalk& src, crypto::ScatterWalk& dst,
+                     bool in_place, size_t size_bytes, uint64_t* in, uint64_t* out);
+  Status build_side(Slot& s, SlotExtras& x, crypto::ScatterWalk& walk, size_t size_bytes, size_t tail_bytes,
+                    Direction direction, uint8_t* inline_table, void** big_table, uint64_t* pointer);
+  void write_descriptor(Slot& s, uint32_t header, const CipherProgram& p, BusAddr iv_in, BusAddr iv_out, uint64_t in,
+                        uint64_t out);
+  void start(Channel& ch, Slot& s, size_t size_bytes);
+  void ring_doorbell(const Channel& ch, const Slot& s);
+  void pump(Channel& ch);
+  void start_piece(Channel& ch, Pending* p);
+  void fail_pending(Channel& ch);
+  void release_lists(Slot& s, SlotExtras& x);
+  void flush_channel(Channel& ch);
+  void retire(Channel& ch, Status status);
+  void finish_piece(Channel& ch, Slot& s, Status status, crypto::Completion* complete, void** context, Status* final);
+  void unref(KeySlot* key);
+  Pending* new_pending();
+  void free_pending(Pending* p);
+
+  // Interrupts.
+  static void interrupt_entry(void* line);
+  static void done_task_entry(void* line);
+  void interrupt(Line& line);
+  void done_task(Line& line);
+  void write_imr(uint32_t hi);
+
+  // Reset and errors (errors.cpp).
+  bool poll_clear(uint32_t offset, uint32_t mask, std::string_view what);
+  Status reset_device();
+  Status init_device();
+  bool reset_channel(Channel& ch);
+  void configure_channel(Channel& ch);
+  bool channel_idle(const Channel& ch);
+  void channel_error(Channel& ch);
+  void report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offender);
+  bool continue_channel(Channel& ch, BusAddr offender);
+  void resolve_overflow(Channel& ch);
+  void recover_device(std::string_view why);
+  void log(Platform::Level level, const std::string& text) { platform_.log(level, text); }
+
+  // Algorithms (algs.cpp).
+  unsigned next_channel() { return ++transform_counter_ & (channel_count_ - 1); }
+
+  Platform& platform_;
+  DmaSpace& dma_;
+  CpuMeter& cpu_;
+  std::vector<Channel> channels_;
+  std::array<Line, 2> lines_;
+  unsigned channel_count_ = 0, line_count_ = 0, transform_counter_ = 0;
+  uint32_t imr_hi_ = 0;
+  uint32_t channel_config_ = 0;
+  DeviceProperties properties_;
+  bool sec3_ = false, probed_ = false, dead_ = false, recovering_ = false;
+  uint64_t timeout_ns_ = 0;
+  DeviceStats stats_;
+
+  std::deque<Pending> pending_store_;
+  Pending* pending_free_ = nullptr;
+  size_t pending_in_use_ = 0;
+
+  crypto::Registry* registry_ = nullptr;
+  std::vector<std::string> registered_;
+  std::vector<std::unique_ptr<crypto::AlgorithmInfo>> infos_;
+};
+
+}  // namespace sec::driver
