@@ -64,12 +64,12 @@ class Reference : public sc_core::sc_module {
       u.snap &= ~(1u << i);
       if (u.holder == static_cast<int>(i)) {
         u.holder = -1;
-        unit_event_.notify(until_ps(clock() * period() + 1000 < now_ps() ? (clock() + 1) * period() + 1000 : clock() * period() + 1000));
-        late_release_ = true;
+        unit_event_.notify(until_ps((clock() + 1) * period() + 1000));
       }
     }
     c_[i] = std::make_unique<Chan>();
     c_[i]->fifo = fifo;
+    c_[i]->fresh = true;
     spawn(i);
   }
   uint64_t events = 0;
@@ -82,7 +82,7 @@ class Reference : public sc_core::sc_module {
   };
   struct Chan {
     std::deque<BusAddr> fifo;
-    bool idle = false, halted = false;
+    bool idle = false, halted = false, fresh = false;  // fresh: starts on the next clock
     sc_core::sc_event bell, unit_given, start, change, rd_go, wr_go;
     std::vector<sc_core::sc_process_handle> processes, arrivals;
     // requests
@@ -197,16 +197,14 @@ class Reference : public sc_core::sc_module {
 
   // ---- a channel ----
   void channel(unsigned i) {
+    if (c_[i]->fresh) sc_core::wait(until(clock() + 1));
     for (;;) {
       Chan& c = *c_[i];
       if (c.fifo.empty()) {
         c.idle = true;
         sc_core::wait(c.bell);
         c.idle = false;
-      } else if (fresh_start_[i]) {
-        sc_core::wait(until(clock() + 1));  // continued with pointers waiting: goes on at the next clock
       }
-      fresh_start_[i] = false;
       const BusAddr at = c.fifo.front();
       c.fifo.pop_front();
       const uint32_t error = descriptor(i, at);
@@ -215,10 +213,7 @@ class Reference : public sc_core::sc_module {
         c.halted = true;
       }
       log.push_back({clock(), i, at, error});
-      if (error) {
-        fresh_start_[i] = true;
-        return;
-      }
+      if (error) return;
     }
   }
   uint32_t descriptor(unsigned i, BusAddr at) {
@@ -470,8 +465,6 @@ class Reference : public sc_core::sc_module {
   uint64_t bus_free_ = 0;
   uint32_t snap_w_ = 0, snap_r_ = 0;
   unsigned last_w_ = 0, last_r_ = 0;
-  bool late_release_ = false;
-  bool fresh_start_[kChannels] = {};
 };
 
 }  // namespace sec::test
