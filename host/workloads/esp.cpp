@@ -241,4 +241,10 @@ void AntiReplay::advance(uint64_t sequence) {
   bits_[sequence % slots_ / 64] |= uint64_t{1} << (sequence % 64);
 }
 
+void AntiReplay::start_at(uint64_t highest) {
+  if (window_ == 0) return;
+  highest_ = highest;
+  std::fill(bits_.begin(), bits_.end(), highest ? ~uint64_t{0} : 0);
+}
+
 }  // namespace sec::host

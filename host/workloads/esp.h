@@ -68,6 +68,7 @@ struct SecurityAssociation {
   std::vector<uint8_t> auth_key;
   IpAddress outer_source, outer_destination;  // tunnel mode
   uint64_t sequence = 0;              // last number sent
+  uint64_t highest_received = 0;      // a receiver that goes on from an earlier run: everything up to here is old
   bool esn = false;                   // 64-bit numbers; the high half is authenticated but not sent
   unsigned replay_window = 64;        // packets; 0 turns the service off
   size_t tfc_pad_to_bytes = 0;        // tunnel mode: payloads are padded up to this size, 0 is off
@@ -124,6 +125,8 @@ class AntiReplay {
   /// Replay: seen before, or number 0, which is never sent. Window: too old to tell.
   Verdict check(uint64_t sequence) const;
   void advance(uint64_t sequence);
+  /// Everything up to `highest` counts as seen.
+  void start_at(uint64_t highest);
   uint64_t highest() const { return highest_; }
 
  private:

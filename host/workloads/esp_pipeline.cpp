@@ -715,6 +715,7 @@ struct EspPipeline::Core {
     sa->ivs = EspIvSource(wanted.seed);
     // RFC 4303 3.4.3: without integrity there is no anti-replay, anyone could move the window.
     sa->replay = AntiReplay(suite.auth == EspAuth::Null ? 0 : wanted.replay_window, wanted.esn);
+    sa->replay.start_at(wanted.highest_received);
     if (!suite.cipher_algorithm.empty()) {
       const std::string& name = options.cipher_driver.empty() ? suite.cipher_algorithm : options.cipher_driver;
       sa->cipher = registry.alloc_skcipher(name);

@@ -1,0 +1,5 @@
+if(TARGET sec_esp AND TARGET sec_cpu)
+  sec_test(esp_test LABEL unit SOURCES ${CMAKE_CURRENT_LIST_DIR}/esp_test.cpp LIBS sec_esp sec_cpu)
+  sec_test(esp_pipeline_test LABEL unit SOURCES ${CMAKE_CURRENT_LIST_DIR}/esp_pipeline_test.cpp LIBS sec_esp sec_cpu)
+  sec_test(pcap_io_test LABEL unit SOURCES ${CMAKE_CURRENT_LIST_DIR}/pcap_io_test.cpp LIBS sec_esp)
+endif()
