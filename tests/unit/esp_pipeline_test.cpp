@@ -287,6 +287,15 @@ TEST(EspPipeline, TrafficFlowPaddingForEveryClassOfCipher) {
   }
 }
 
+TEST(EspPipeline, TrafficFlowPaddingShowsNothingOfEarlierPackets) {
+  SecurityAssociation sa = make_sa(esp_suite("null-sha1"), EspMode::Tunnel, 0x1234, 1);
+  sa.tfc_pad_to_bytes = 1280;
+  EspPipelineOptions o = out_options();
+  o.in_flight = 1;  // the same buffer again
+  const Bytes second = run(software(), o, sa, {generated(1, 1500)[0], generated(1, 100)[0]}).packets[1];
+  EXPECT_EQ(std::count(second.begin() + 128, second.begin() + 128 + 1180, 0), 1180);
+}
+
 // ------------------------------------------------------------------------------------------------- bad packets
 
 TEST(EspPipeline, TrailerAndPaddingAreChecked) {

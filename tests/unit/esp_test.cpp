@@ -143,6 +143,14 @@ TEST(EspIv, NoncesNeverRepeatAndDependOnTheSeedOnly) {
   EXPECT_EQ(seen8.size(), 20000u);
   EXPECT_EQ(counters.size(), 20000u);
   EXPECT_NE(a.counter_iv(1), c.counter_iv(1));
+  // With an even factor numbers half the range apart would meet.
+  for (uint64_t seed = 0; seed < 32; ++seed) {
+    uint8_t x[16], y[16];
+    EspIvSource(seed).cbc_nonce(1, 16, x);
+    EspIvSource(seed).cbc_nonce(1 + (uint64_t{1} << 63), 16, y);
+    EXPECT_NE(load_be64(x), load_be64(y)) << seed;
+    EXPECT_NE(load_be64(x + 8), load_be64(y + 8)) << seed;
+  }
 }
 
 using Verdict = AntiReplay::Verdict;
