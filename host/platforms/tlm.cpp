@@ -90,6 +90,8 @@ TlmPlatform::TlmPlatform(const regs::Part& part, const hw::Timing& timing, size_
   SC_THREAD(processor);
 }
 
+TlmPlatform::~TlmPlatform() = default;
+
 void TlmPlatform::profile_changed() {
   cpu_free_ = true;
   for (uint64_t c : cpu_.cost_ps) cpu_free_ &= c == 0;
@@ -167,7 +169,8 @@ void TlmPlatform::on_interrupt() {
 }
 
 bool TlmPlatform::quiet() const {
-  return device_.engine().lines() == 0 && tasks_.empty() && const_cast<hw::SecDevice&>(device_).engine().next_visible() >= hw::kNever && !threads_;
+  const hw::TimedEngine& e = const_cast<TlmPlatform*>(this)->device_.engine();
+  return e.lines() == 0 && tasks_.empty() && e.next_visible() >= hw::kNever && !threads_;
 }
 
 bool TlmPlatform::wait_until(Condition done, void* context) {

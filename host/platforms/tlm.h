@@ -40,6 +40,7 @@ class TlmPlatform final : public EnginePlatform, public sc_core::sc_module {
   /// Runs `body` as the application until it returns, in simulated time. Once per process. False when the body waited
   /// for something that could not come any more (it was told so by wait_until).
   void run(std::function<void()> body);
+  ~TlmPlatform() override;
 
   uint32_t read32(uint32_t offset) override;
   void write32(uint32_t offset, uint32_t value) override;

@@ -38,20 +38,30 @@ struct BusSegment {
   uint32_t size_bytes = 0;
 };
 
-/// A gather or scatter list after the link tables have been walked.
-struct SegmentList {
-  std::vector<BusSegment> segments;
+/// A gather or scatter list after the link tables have been walked. Keeps its memory from descriptor to descriptor.
+class SegmentList {
+ public:
   uint32_t total = 0;
   uint32_t good = 0;  // bytes in bursts before the first one that answers with a bus error
 
   void clear() {
-    segments.clear();
+    count_ = 0;
     total = good = 0;
   }
   void add(BusAddr a, uint32_t n) {
-    if (n) segments.push_back({a, n});
     total += n;
+    if (!n) return;
+    if (count_ == store_.size()) [[unlikely]] store_.resize(count_ * 2);
+    store_[count_++] = {a, n};
   }
+  const BusSegment* begin() const { return store_.data(); }
+  const BusSegment* end() const { return store_.data() + count_; }
+  size_t size() const { return count_; }
+  const BusSegment& operator[](size_t i) const { return store_[i]; }
+
+ private:
+  std::vector<BusSegment> store_ = std::vector<BusSegment>(8);
+  size_t count_ = 0;
 };
 
 /// Bytes of the burst that starts at `addr` when `left` bytes remain: bursts end on burst boundaries.
@@ -75,7 +85,7 @@ struct Stream {
 template <class X>
 class Channel {
  public:
-  Channel(X& x, Engine& e, unsigned n) : x_(x), e_(e), n_(n) {}
+  Channel(X& x, Engine& e, unsigned n) : x_(x), e_(e), n_(n), st_(e.channel(n)) {}
 
   void start() { task_ = run(); }
   /// Forgets the descriptor, wherever it is: what was written stays, units are reset and released.
@@ -105,7 +115,6 @@ class Channel {
   using State = regs::ChannelState;
   static constexpr uint32_t kMdte = regs::channel_error::kMdte;
 
-  ChannelState& st() { return e_.channel(n_); }
   void state(State s) { e_.set_state(n_, s, x_.now()); }
 
   Task<int> run() {
@@ -134,7 +143,7 @@ class Channel {
     co_await x_.read(n_, at, 64);
     const uint8_t* raw = e_.memory().at(at, 64);
     if (!raw) co_return kMdte;
-    std::memcpy(st().descriptor.data(), raw, 64);
+    std::memcpy(st_.descriptor.data(), raw, 64);
 
     const uint32_t header = load_be32(raw);
     regs::Eu eu;
@@ -145,7 +154,7 @@ class Channel {
     const regs::PointerDword p1 = pointer(1), p2 = pointer(2), p3 = pointer(3), p4 = pointer(4), p5 = pointer(5);
 
     state(State::RequestPrimary);
-    st().unit_progress = ChannelState::kRequesting;
+    st_.unit_progress = ChannelState::kRequesting;
     ExecutionUnit* const unit = e_.unit(eu);
     const auto asked = x_.now();
     co_await x_.acquire(n_, eu);
@@ -153,20 +162,20 @@ class Channel {
     held_since_ = x_.now();
     e_.counters().unit_wait_clocks[static_cast<size_t>(eu)] += held_since_ - asked;
     unit->set_owned_by_channel(true);
-    st().unit_progress = ChannelState::kRequesting | ChannelState::kGranted;
+    st_.unit_progress = ChannelState::kRequesting | ChannelState::kGranted;
 
     state(State::ResetEu);
     co_await x_.delay(n_, k.unit_reset);
     unit->reset_for_channel();
-    st().unit_progress |= ChannelState::kResetDone;
+    st_.unit_progress |= ChannelState::kResetDone;
 
     state(State::Load);
     uint8_t context[kSmall], key[kSmall];
     uint32_t context_bytes = 0;
-    st().pair_ptr = 1;
+    st_.pair_ptr = 1;
     if (p1.length) {
       if (p1.jump) {
-        if (const uint32_t e = co_await walk(p1, in_, st().gather.data(), true)) co_return e;
+        if (const uint32_t e = co_await walk(p1, in_, st_.gather.data(), true)) co_return e;
         if (const uint32_t e = co_await small_read(in_, context)) co_return e;
         context_bytes = std::min<uint32_t>(p1.length, kSmall);
       } else {
@@ -178,10 +187,10 @@ class Channel {
         std::memcpy(context, m, context_bytes);
       }
     }
-    st().pair_ptr = 2;
+    st_.pair_ptr = 2;
     const uint32_t key_bytes = std::min<uint32_t>(p2.length, kSmall);
     if (p2.jump) {
-      if (const uint32_t e = co_await walk(p2, in_, st().gather.data(), true)) co_return e;
+      if (const uint32_t e = co_await walk(p2, in_, st_.gather.data(), true)) co_return e;
       if (const uint32_t e = co_await small_read(in_, key)) co_return e;
     } else if (key_bytes) {
       const BusAddr a = e_.translate(n_, p2.bus_addr());
@@ -194,16 +203,16 @@ class Channel {
     if (unit->begin(static_cast<uint8_t>(header >> 20), key, key_bytes, context, context_bytes, bytes)) [[unlikely]]
       co_return regs::channel_error::kEu;
 
-    st().pair_ptr = 3;
+    st_.pair_ptr = 3;
     if (p3.jump) {
-      if (const uint32_t e = co_await walk(p3, in_, st().gather.data(), true)) co_return e;
+      if (const uint32_t e = co_await walk(p3, in_, st_.gather.data(), true)) co_return e;
     } else {
       in_.clear();
       in_.add(e_.translate(n_, p3.bus_addr()), p3.length);
     }
-    st().pair_ptr = 4;
+    st_.pair_ptr = 4;
     if (p4.jump) {
-      if (const uint32_t e = co_await walk(p4, out_, st().scatter.data(), false)) co_return e;
+      if (const uint32_t e = co_await walk(p4, out_, st_.scatter.data(), false)) co_return e;
     } else {
       out_.clear();
       out_.add(e_.translate(n_, p4.bus_addr()), p4.length);
@@ -233,17 +242,17 @@ class Channel {
     e_.counters().bytes_in += bytes;
     e_.counters().bytes_out += stream_.out_ok;
     e_.counters().channel_bytes[n_] += bytes;
-    st().unit_progress |= ChannelState::kDone;
+    st_.unit_progress |= ChannelState::kDone;
 
     if (p5.length) {
       state(State::Store);
-      st().pair_ptr = 5;
+      st_.pair_ptr = 5;
       const uint32_t n = unit->context(context, std::min<uint32_t>(p5.length, kSmall));
       std::memset(context + n, 0, std::min<uint32_t>(p5.length, kSmall) - n);
       if (p5.jump) {
-        if (const uint32_t e = co_await walk(p5, out_, st().scatter.data(), false)) co_return e;
+        if (const uint32_t e = co_await walk(p5, out_, st_.scatter.data(), false)) co_return e;
         uint32_t at_byte = 0;
-        for (const BusSegment s : out_.segments) {
+        for (const BusSegment s : out_) {
           co_await x_.write(n_, s.addr, s.size_bytes);
           uint8_t* m = e_.memory().at(s.addr, s.size_bytes);
           if (!m) co_return kMdte;
@@ -261,7 +270,7 @@ class Channel {
     }
     release_unit(false);
 
-    const uint32_t config = st().config;
+    const uint32_t config = st_.config;
     const bool notify = !(config & kNt) || (header & kDn);
     uint32_t wait = k.interrupt;
     if (notify && config & kCdwe) {
@@ -281,7 +290,7 @@ class Channel {
     co_return 0;
   }
 
-  regs::PointerDword pointer(unsigned i) { return regs::PointerDword::decode(load_be64(st().descriptor.data() + 8 + 8 * i)); }
+  regs::PointerDword pointer(unsigned i) { return regs::PointerDword::decode(load_be64(st_.descriptor.data() + 8 + 8 * i)); }
 
   /// Walks the link tables of a pointer dword into `list`.
   Task<uint32_t> walk(regs::PointerDword p, SegmentList& list, uint8_t* shadow, bool gather) {
@@ -318,7 +327,7 @@ class Channel {
 
   Task<uint32_t> small_read(const SegmentList& list, uint8_t* to) {
     uint32_t at = 0;
-    for (const BusSegment s : list.segments) {
+    for (const BusSegment s : list) {
       const uint32_t n = std::min(s.size_bytes, kSmall - at);
       if (!n) break;
       co_await x_.read(n_, s.addr, n);
@@ -335,7 +344,7 @@ class Channel {
     e_.counters().unit_held_clocks[static_cast<size_t>(held_->code())] += x_.now() - held_since_;
     if (with_reset) held_->reset_for_channel();
     held_->set_owned_by_channel(false);
-    st().unit_progress = 0;
+    st_.unit_progress = 0;
     x_.release(n_, held_->code());
     held_ = nullptr;
   }
@@ -344,7 +353,7 @@ class Channel {
   void find_good(SegmentList& l) {
     const uint32_t burst = stream_.burst;
     l.good = 0;
-    for (const BusSegment s : l.segments) {
+    for (const BusSegment s : l) {
       if (e_.memory().at(s.addr, s.size_bytes)) {
         l.good += s.size_bytes;
         continue;
@@ -364,7 +373,7 @@ class Channel {
     s.unit = held_;
     s.in = &in_;
     s.out = &out_;
-    s.burst = st().config & kBs ? 128 : 64;
+    s.burst = st_.config & kBs ? 128 : 64;
     s.block_bytes = held_->block_bytes();
     s.block_clocks = held_->block_clocks();
     s.startup_clocks = held_->startup_clocks();
@@ -393,7 +402,7 @@ class Channel {
     }
   }
   uint32_t failing_burst(const SegmentList& l, uint32_t at) const {
-    for (const BusSegment s : l.segments) {
+    for (const BusSegment s : l) {
       if (at < s.size_bytes) return burst_size(s.addr + at, s.size_bytes - at, stream_.burst);
       at -= s.size_bytes;
     }
@@ -405,8 +414,8 @@ class Channel {
     if (!stream_.unit || stream_.unit->clocked()) return;  // a clocked unit moved its data itself
     const bool last = upto == stream_.out_ok;
     const uint32_t goal = last ? stream_.process : std::min(stream_.process, (upto + stream_.block_bytes - 1) / stream_.block_bytes * stream_.block_bytes);
-    if (moved_ == 0 && last && goal == upto && in_.segments.size() == 1 && out_.segments.size() == 1 && goal) {
-      const BusAddr from = in_.segments[0].addr, to = out_.segments[0].addr;
+    if (moved_ == 0 && last && goal == upto && in_.size() == 1 && out_.size() == 1 && goal) {
+      const BusAddr from = in_[0].addr, to = out_[0].addr;
       if (from == to || from + goal <= to || to + goal <= from) {  // memory to memory
         stream_.unit->process(e_.memory().at(from, goal), e_.memory().at(to, goal), goal);
         moved_ = written_ = goal;
@@ -425,7 +434,7 @@ class Channel {
     }
   }
   void copy(const SegmentList& l, uint32_t offset, uint32_t n, uint8_t* buffer, bool from_memory) {
-    for (const BusSegment s : l.segments) {
+    for (const BusSegment s : l) {
       if (offset >= s.size_bytes) {
         offset -= s.size_bytes;
         continue;
@@ -454,6 +463,7 @@ class Channel {
   X& x_;
   Engine& e_;
   const unsigned n_;
+  ChannelState& st_;
   Task<int> task_;
   ExecutionUnit* held_ = nullptr;
   uint64_t held_since_ = 0;

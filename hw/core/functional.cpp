@@ -29,7 +29,7 @@ FunctionalEngine::Ready FunctionalEngine::stream(unsigned, Stream& s) {
   if (!u) [[likely]] return {};
   std::vector<uint8_t> in(s.process), out;
   size_t at = 0;
-  for (const BusSegment g : s.in->segments) {
+  for (const BusSegment g : *s.in) {
     const size_t n = std::min<size_t>(g.size_bytes, s.process - at);
     if (!n) break;
     std::memcpy(in.data() + at, memory_.at(g.addr, n), n);
@@ -53,7 +53,7 @@ FunctionalEngine::Ready FunctionalEngine::stream(unsigned, Stream& s) {
   }
   if (p.error) s.unit_error = p.error;
   at = 0;
-  for (const BusSegment g : s.out->segments) {
+  for (const BusSegment g : *s.out) {
     const size_t n = std::min<size_t>({g.size_bytes, out.size() - at, s.out_ok - at});
     if (!n) break;
     std::memcpy(memory_.at(g.addr, n), out.data() + at, n);

@@ -52,9 +52,7 @@ void Aesu::process(const uint8_t* in, uint8_t* out, size_t n) {
   uint8_t last[16];
   const bool cbc = cm == kCbc, encrypt = mode_ & kEncrypt;
   if (cbc && !encrypt) std::memcpy(last, in + n - 16, 16);  // before an in-place decryption overwrites it
-  int done = 0;
-  EVP_CipherUpdate(ctx_, out, &done, in, static_cast<int>(n));
-  SEC_CHECK(static_cast<size_t>(done) == n, "AES blocks lost");
+  SEC_CHECK(CipherCache::run(ctx_, out, in, n), "AES blocks");
   if (cbc) {
     std::memcpy(context_.data(), encrypt ? out + n - 16 : last, 16);
   } else if (cm == kCtr) {

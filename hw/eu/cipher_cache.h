@@ -18,6 +18,11 @@ class CipherCache {
     for (Entry& e : entries_) EVP_CIPHER_CTX_free(e.ctx);
   }
 
+  /// Whole blocks through EVP_Cipher: no padding logic, no buffering (and no padding parameter to set again with
+  /// every IV, which costs more than a small packet).
+  static bool run(EVP_CIPHER_CTX* ctx, uint8_t* out, const uint8_t* in, size_t n) {
+    return EVP_Cipher(ctx, out, in, static_cast<unsigned>(n)) >= 0;
+  }
   /// A context keyed with `key`; `tag` tells cipher, direction and mode apart. Its IV is whatever was last set.
   EVP_CIPHER_CTX* get(uint32_t tag, const EVP_CIPHER* cipher, const uint8_t* key, uint32_t key_bytes, bool encrypt) {
     uint64_t h;
@@ -34,7 +39,6 @@ class CipherCache {
       e.key_bytes = 0;
       return nullptr;
     }
-    EVP_CIPHER_CTX_set_padding(e.ctx, 0);
     return e.ctx;
   }
 

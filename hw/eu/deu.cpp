@@ -62,9 +62,7 @@ void Deu::process(const uint8_t* in, uint8_t* out, size_t n) {
   const bool cbc = (mode_ & kModeMask) == kCbc, encrypt = mode_ & kEncrypt;
   uint8_t last[8];
   if (cbc && !encrypt) std::memcpy(last, in + n - 8, 8);
-  int done = 0;
-  EVP_CipherUpdate(ctx_, out, &done, in, static_cast<int>(n));
-  SEC_CHECK(static_cast<size_t>(done) == n, "DES blocks lost");
+  SEC_CHECK(CipherCache::run(ctx_, out, in, n), "DES blocks");
   if (cbc) std::memcpy(context_.data(), encrypt ? out + n - 8 : last, 8);
 }
 

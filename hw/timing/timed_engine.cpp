@@ -34,8 +34,7 @@ void TimedEngine::doorbell(unsigned n) {
 }
 
 void TimedEngine::restart(unsigned n) {
-  engines_[n]->start();  // runs to its first wait at the current clock
-  if (due_[n] == kNever && !(idle_ >> n & 1) && handle_[n] && ports_[n].kind == Kind::None) due_[n] = now_ + 1;
+  due_[n] = now_ + 1;  // the descriptor engine starts anew on the next clock
 }
 
 void TimedEngine::cancel(unsigned n) {
@@ -55,7 +54,7 @@ void TimedEngine::cancel(unsigned n) {
     u.snapshot &= keep;
     if (u.holder == static_cast<int>(n)) {
       u.holder = -1;
-      arbitrate_units_ = true;
+      ask_arbiter();
       if (observer_) observer_->unit_owner(now_, static_cast<regs::Eu>(&u - units_arb_.data()), -1);
     }
   }
@@ -77,7 +76,7 @@ Clock TimedEngine::next_visible() const {
   Clock bound = kNever;
   for (unsigned n = 0; n < part_.channels; ++n) {
     if (watched_ >> n & 1) bound = std::min(bound, std::max(watchdog_[n], now_ + 1));
-    if (!handle_[n] || idle_ >> n & 1) continue;
+    if (idle_ >> n & 1 || (!handle_[n] && due_[n] == kNever)) continue;
     const Port& p = ports_[n];
     Clock t = now_ + 1;
     if (p.kind == Kind::Stream) {
@@ -111,12 +110,13 @@ bool TimedEngine::run(Clock limit) {
   for (;;) {
     const Clock t = due_min();
     const Clock a = (wants_w_ | wants_r_) ? std::max(now_, bus_free_) : kNever;
-    if (watched_) {
+    const Clock u = arbitrate_at_;
+    if (watched_) [[unlikely]] {
       Clock w = kNever;
       unsigned who = 0;
       for (unsigned n = 0; n < part_.channels; ++n)
         if (watchdog_[n] < w) w = watchdog_[n], who = n;
-      if (w <= limit_ && w <= t && w <= a && !(arbitrate_units_ && w > now_)) {
+      if (w <= limit_ && w <= t && w <= a && w <= u) {
         now_ = std::max(now_, w);
         watch(who, false);
         engines_[who]->fail(regs::channel_error::kWdt);
@@ -125,7 +125,7 @@ bool TimedEngine::run(Clock limit) {
         continue;
       }
     }
-    if (t <= now_ || (t <= a && !arbitrate_units_)) {
+    if (t <= a && t <= u) {  // what ends on a clock comes first
       if (t > limit_) break;
       now_ = t;
       resume_pending_ = 0;
@@ -136,17 +136,17 @@ bool TimedEngine::run(Clock limit) {
         step(n);
       }
       if (visible_) limit_ = std::min(limit_, now_);
-      continue;
-    }
-    if (arbitrate_units_) {  // everything of this clock has ended
-      arbitrate_units_ = false;
+    } else if (u <= a) {
+      if (u > limit_) break;
+      now_ = u;
+      arbitrate_at_ = kNever;
       arbitrate_units();
-      continue;
+    } else {
+      if (a > limit_) break;
+      now_ = a;
+      ++steps_;
+      grant_bus();
     }
-    if (a > limit_) break;
-    now_ = a;
-    ++steps_;
-    grant_bus();
   }
   running_ = false;
   return visible_;
@@ -194,7 +194,7 @@ void TimedEngine::release(unsigned, regs::Eu u) {
   UnitArbiter& a = units_arb_[static_cast<size_t>(u)];
   if (a.holder < 0) return;  // cancel() has already given it back
   a.holder = -1;
-  if (a.asking | a.snapshot) arbitrate_units_ = true;
+  if (a.asking | a.snapshot) ask_arbiter();
   if (observer_) [[unlikely]] observer_->unit_owner(now_, u, -1);
 }
 
@@ -302,8 +302,8 @@ void TimedEngine::start_stream(unsigned n, std::coroutine_handle<> h, Stream& s)
   Port& p = ports_[n];
   p.kind = Kind::Stream;
   p.stream = &s;
-  p.rd = {s.in->segments.data(), 0, s.in_ok};
-  p.wr = {s.out->segments.data(), 0, s.out_ok};
+  p.rd = {s.in->begin(), 0, s.in_ok};
+  p.wr = {s.out->begin(), 0, s.out_ok};
   p.bad_read = s.in_fault;
   p.bad_write = s.out_fault;
   auto first = [&](Cursor& c, bool bad) {
@@ -319,7 +319,7 @@ void TimedEngine::start_stream(unsigned n, std::coroutine_handle<> h, Stream& s)
   if (s.out_fault) {
     // its size is that of the burst at out_ok, which lies behind the good ones
     uint32_t skip = s.out_ok;
-    for (const BusSegment& g : s.out->segments) {
+    for (const BusSegment& g : *s.out) {
       if (skip < g.size_bytes) {
         p.produce = s.out_ok + burst_size(g.addr + skip, g.size_bytes - skip, s.burst);
         break;

@@ -38,7 +38,7 @@ class TimedEngine final : public Engine {
     if (c > now_) now_ = c;
   }
   /// Something is going on: run() will not be idle for ever.
-  bool busy() const { return due_min() < kNever || wants_w_ || wants_r_; }
+  bool busy() const { return due_min() < kNever || wants_w_ || wants_r_ || arbitrate_at_ < kNever; }
   /// No interrupt can come before this clock unless software does something. kNever when idle.
   Clock next_visible() const;
   /// Lets memory show what has been written up to now().
@@ -108,7 +108,7 @@ class TimedEngine final : public Engine {
     void await_suspend(std::coroutine_handle<> h) const {
       e.handle_[n] = h;
       e.units_arb_[unit].asking |= 1u << n;
-      e.arbitrate_units_ = true;
+      e.ask_arbiter();
     }
     void await_resume() const {}
   };
@@ -211,7 +211,7 @@ class TimedEngine final : public Engine {
   }
   /// True when nothing else can happen up to and including clock `end`, so that channel n may step there directly.
   bool alone(unsigned n, Clock end) const {
-    return short_cuts_ && running_ && !visible_ && !resume_pending_ && !(wants_w_ | wants_r_) && !arbitrate_units_ && !watched_ &&
+    return short_cuts_ && running_ && !visible_ && !resume_pending_ && !(wants_w_ | wants_r_) && arbitrate_at_ > end && !watched_ &&
            end <= limit_ && min_other(n) > end;
   }
   Clock min_other(unsigned n) const {
@@ -234,9 +234,14 @@ class TimedEngine final : public Engine {
   void tick_clocked(Port& p, Clock t);
   void trace_port(unsigned n);
   void watch(unsigned n, bool on);
+  /// Unit arbitration on this clock; what software causes acts on the next one.
+  void ask_arbiter() { arbitrate_at_ = std::min(arbitrate_at_, running_ ? now_ : now_ + 1); }
   void resume(unsigned n) {
     due_[n] = kNever;
-    std::exchange(handle_[n], {}).resume();
+    if (const auto h = std::exchange(handle_[n], {}))
+      h.resume();
+    else
+      engines_[n]->start();  // after a reset
   }
 
   std::array<std::unique_ptr<Channel<TimedEngine>>, kMaxChannels> engines_;
@@ -249,7 +254,8 @@ class TimedEngine final : public Engine {
   uint32_t wants_w_ = 0, wants_r_ = 0, snap_w_ = 0, snap_r_ = 0;
   unsigned last_w_ = 0, last_r_ = 0;
   std::array<UnitArbiter, 12> units_arb_;
-  bool arbitrate_units_ = false, visible_ = false, running_ = false, short_cuts_ = true;
+  Clock arbitrate_at_ = kNever;
+  bool visible_ = false, running_ = false, short_cuts_ = true;
   uint64_t steps_ = 0;
 };
 

@@ -66,7 +66,7 @@ void SecDevice::deliver() {
     seen_lines_ = lines;
     for (unsigned l = 0; l < 2; ++l) {
       if (!(changed >> l & 1)) continue;
-      irq[l].write(lines >> l & 1);
+      if (drive_signals_) irq[l].write(lines >> l & 1);
       if (on_interrupt) on_interrupt(l, lines >> l & 1);
     }
   }

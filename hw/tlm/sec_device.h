@@ -7,8 +7,8 @@
 //   ahead must synchronise first (a driver's register access is a synchronisation point anyway).
 // * Memory: regions are taken as DMI pointers at the start of simulation. Somebody else who reads memory
 //   while descriptors run must call `synchronize()` first, so that everything written by then is there.
-// * Interrupts: `on_interrupt(line, level)` is a direct call (made at the simulated time of the change), and
-//   `irq[line]` is an sc_signal for benches.
+// * Interrupts: `on_interrupt(line, level)` is a direct call (made at the simulated time of the change). Benches that
+//   want signals call drive_signals(): `irq[line]` then follows, at the price of a kernel activation per change.
 //
 // One synchronisation point: every access first brings the engine to the current clock.
 #pragma once
@@ -24,8 +24,8 @@ namespace sec::hw {
 
 class SecDevice : public sc_core::sc_module {
  public:
-  tlm_utils::simple_target_socket<SecDevice> registers{"registers"};
-  tlm_utils::simple_initiator_socket<SecDevice> memory{"memory"};
+  tlm_utils::simple_target_socket_optional<SecDevice> registers{"registers"};
+  tlm_utils::simple_initiator_socket_optional<SecDevice> memory{"memory"};
   sc_core::sc_signal<bool> irq[2] = {sc_core::sc_signal<bool>("irq0"), sc_core::sc_signal<bool>("irq1")};
 
   SecDevice(sc_core::sc_module_name name, const regs::Part& part, const Timing& timing);
@@ -59,6 +59,7 @@ class SecDevice : public sc_core::sc_module {
   std::function<void(uint64_t time_ps)> on_commit;
   /// Kernel activations of the engine's own process.
   uint64_t activations() const { return activations_; }
+  void drive_signals() { drive_signals_ = true; }
   /// Off: the engine never runs ahead (needed when other OS threads inject work at arbitrary moments).
   void set_run_ahead(bool on) { run_ahead_ = on; }
   Clock clock_now() const { return sc_core::sc_time_stamp().value() / period_ps_; }
@@ -80,7 +81,7 @@ class SecDevice : public sc_core::sc_module {
   sc_core::sc_event wake_;
   Clock armed_ = kNever;
   uint32_t seen_lines_ = 0;
-  bool pumping_ = false, run_ahead_ = true;
+  bool pumping_ = false, run_ahead_ = true, drive_signals_ = false;
   uint64_t activations_ = 0;
 };
 
