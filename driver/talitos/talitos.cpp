@@ -103,6 +103,8 @@ Status Device::probe(const DeviceProperties& p) {
   }
   for (unsigned i = 0; memory && i < kPendingReserved; ++i) {
     Pending& n = pending_store_.emplace_back();
+    n.stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
+    memory = n.stream_iv != nullptr;
     n.next = pending_free_;
     pending_free_ = &n;
   }
@@ -112,7 +114,10 @@ Status Device::probe(const DeviceProperties& p) {
     log(Platform::Level::Error, s == Status::NoMemory ? "no DMA memory for the descriptor rings"
                                                       : "failed to initialize device");
     for (Channel& ch : channels_) dma_.free(ch.ring);
+    for (Pending& n : pending_store_) dma_.free(n.stream_iv);
     channels_.clear();
+    pending_store_.clear();
+    pending_free_ = nullptr;
     return s;
   }
   for (unsigned l = 0; l < line_count_; ++l) {
