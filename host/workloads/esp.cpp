@@ -98,8 +98,7 @@ EspLayout esp_layout(const EspSuite& suite, size_t payload_bytes, size_t tfc_byt
 void check_sa(const SecurityAssociation& sa) {
   const EspSuite& s = sa.suite;
   if (s.name.empty()) throw SetupError("the security association names no ESP suite: set one, such as aes128-cbc-sha1");
-  if (sa.spi < 256)
-    throw SetupError(fmt::format("SPI {} is reserved (RFC 4303): use 256 or more", sa.spi));
+  if (sa.spi < 256) throw SetupError(fmt::format("SPI {} is reserved (RFC 4303): use 256 or more", sa.spi));
   const size_t cipher_key = size_t{s.cipher_key_bytes} + s.nonce_bytes;
   if (sa.cipher_key.size() != cipher_key)
     throw SetupError(fmt::format("the cipher key for {} has {} bytes: give {}{}", s.name, sa.cipher_key.size(),
@@ -111,17 +110,19 @@ void check_sa(const SecurityAssociation& sa) {
     throw SetupError("the outer addresses " + sa.outer_source.to_string() + " and " + sa.outer_destination.to_string() +
                      " mix IPv4 and IPv6: give two of the same kind");
   if (sa.tfc_pad_to_bytes && sa.mode == EspMode::Transport)
-    throw SetupError("traffic flow padding works in tunnel mode only, since the receiver finds the end of the payload "
-                     "by the inner IP header: drop the option or use tunnel mode");
+    throw SetupError(
+        "traffic flow padding works in tunnel mode only, since the receiver finds the end of the payload "
+        "by the inner IP header: drop the option or use tunnel mode");
   if (sa.replay_window > kMaxReplayWindow)
     throw SetupError(fmt::format("an anti-replay window of {} packets is too large: use 0 to {}", sa.replay_window,
                                  kMaxReplayWindow));
   if (sa.esn && (s.auth == EspAuth::Null || sa.replay_window == 0))
-    throw SetupError("64-bit sequence numbers need authentication and an anti-replay window: choose a suite with a hash "
-                     "and a window above 0");
+    throw SetupError(
+        "64-bit sequence numbers need authentication and an anti-replay window: choose a suite with a hash "
+        "and a window above 0");
   if (!sa.esn && sa.sequence > 0xffffffff)
-    throw SetupError(fmt::format("sequence number {} does not fit in 32 bits: turn on 64-bit sequence numbers",
-                                 sa.sequence));
+    throw SetupError(
+        fmt::format("sequence number {} does not fit in 32 bits: turn on 64-bit sequence numbers", sa.sequence));
 }
 
 SecurityAssociation make_sa(const EspSuite& suite, EspMode mode, uint32_t spi, uint64_t seed, bool outer_v6) {
@@ -145,25 +146,40 @@ SecurityAssociation make_sa(const EspSuite& suite, EspMode mode, uint32_t spi, u
 std::string tshark_sa_line(const SecurityAssociation& sa) {
   const char* cipher = "NULL";
   switch (sa.suite.cipher) {
-    case EspCipher::Null: break;
-    case EspCipher::AesCbc: cipher = "AES-CBC [RFC3602]"; break;
-    case EspCipher::AesCtr: cipher = "AES-CTR [RFC3686]"; break;
-    case EspCipher::TripleDesCbc: cipher = "TripleDES-CBC [RFC2451]"; break;
+    case EspCipher::Null:
+      break;
+    case EspCipher::AesCbc:
+      cipher = "AES-CBC [RFC3602]";
+      break;
+    case EspCipher::AesCtr:
+      cipher = "AES-CTR [RFC3686]";
+      break;
+    case EspCipher::TripleDesCbc:
+      cipher = "TripleDES-CBC [RFC2451]";
+      break;
   }
   const char* auth = "NULL";
   switch (sa.suite.auth) {
-    case EspAuth::Null: break;
-    case EspAuth::HmacSha1_96: auth = "HMAC-SHA-1-96 [RFC2404]"; break;
-    case EspAuth::HmacSha256_128: auth = "HMAC-SHA-256-128 [RFC4868]"; break;
-    case EspAuth::HmacSha256_96: auth = "HMAC-SHA-256-96 [draft-ietf-ipsec-ciph-sha-256-00]"; break;
+    case EspAuth::Null:
+      break;
+    case EspAuth::HmacSha1_96:
+      auth = "HMAC-SHA-1-96 [RFC2404]";
+      break;
+    case EspAuth::HmacSha256_128:
+      auth = "HMAC-SHA-256-128 [RFC4868]";
+      break;
+    case EspAuth::HmacSha256_96:
+      auth = "HMAC-SHA-256-96 [draft-ietf-ipsec-ciph-sha-256-00]";
+      break;
   }
   // tshark 4.0 knows no 64-bit numbers and calls a right ICV wrong.
   if (sa.esn && sa.suite.icv_bytes)
-    auth = sa.suite.icv_bytes == 12 ? "ANY 96 bit authentication [no checking]" : "ANY 128 bit authentication [no checking]";
+    auth = sa.suite.icv_bytes == 12 ? "ANY 96 bit authentication [no checking]"
+                                    : "ANY 128 bit authentication [no checking]";
   const auto key = [](const std::vector<uint8_t>& k) { return k.empty() ? std::string() : "0x" + to_hex(k); };
   const auto line = [&](bool v6, const std::string& from, const std::string& to) {
-    return fmt::format("\"{}\",\"{}\",\"{}\",\"0x{:08x}\",\"{}\",\"{}\",\"{}\",\"{}\"\n", v6 ? "IPv6" : "IPv4", from, to,
-                       sa.spi, cipher, key(sa.cipher_key), auth, key(sa.auth_key));
+    return fmt::format("\"{}\",\"{}\",\"{}\",\"0x{:08x}\",\"{}\",\"{}\",\"{}\",\"{}\"\n", v6 ? "IPv6" : "IPv4", from,
+                       to, sa.spi, cipher, key(sa.cipher_key), auth, key(sa.auth_key));
   };
   if (sa.mode == EspMode::Tunnel)
     return line(sa.outer_source.v6, sa.outer_source.to_string(), sa.outer_destination.to_string());
@@ -182,7 +198,10 @@ std::vector<uint8_t> bytes_from_hex(std::string_view text, std::string_view what
   std::vector<uint8_t> bytes;
   int high = -1;
   for (char c : digits) {
-    const int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int v = c >= '0' && c <= '9'   ? c - '0'
+                  : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                  : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                         : -1;
     if (v < 0) throw SetupError(fmt::format("{} has the character '{}', which is not a hexadecimal digit", what, c));
     if (high < 0) {
       high = v;
@@ -205,7 +224,10 @@ void EspIvSource::cbc_nonce(uint64_t sequence, unsigned iv_bytes, uint8_t* to) c
 }
 
 AntiReplay::AntiReplay(unsigned window, bool esn)
-    : window_(window), esn_(esn), slots_(std::max<uint64_t>(64, (uint64_t{window} + 63) / 64 * 64)), bits_(slots_ / 64) {}
+    : window_(window),
+      esn_(esn),
+      slots_(std::max<uint64_t>(64, (uint64_t{window} + 63) / 64 * 64)),
+      bits_(slots_ / 64) {}
 
 uint64_t AntiReplay::reconstruct(uint32_t low) const {
   if (!esn_) return low;

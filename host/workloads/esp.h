@@ -7,8 +7,8 @@
 //
 // Suites are named "<cipher>-<auth>": aes128-cbc-sha1, aes256-ctr-sha256, 3des-cbc-sha256, null-sha1, aes128-cbc-null.
 // "sha256" is always the 128-bit truncation of RFC 4868; the 96-bit one of the old draft, which Linux takes when
-// nothing is said, is a suite of its own ("sha256-96"), so that no default can pick it. "null-null" is the cost of framing alone,
-// which RFC 4303 forbids on a real association: it must be asked for explicitly. The "ctr-null" suites
+// nothing is said, is a suite of its own ("sha256-96"), so that no default can pick it. "null-null" is the cost of
+// framing alone, which RFC 4303 forbids on a real association: it must be asked for explicitly. The "ctr-null" suites
 // encrypt without authentication, which RFC 3686 forbids for real traffic: they are there to measure the cipher.
 //
 // UNMODELLED: AEAD suites (GCM, CCM, GMAC), encapsulation in UDP, TTL, DSCP and ECN copying between inner and outer
@@ -64,15 +64,15 @@ struct SecurityAssociation {
   uint32_t spi = 0x1001;
   EspSuite suite;
   EspMode mode = EspMode::Tunnel;
-  std::vector<uint8_t> cipher_key;    // key, then the nonce for CTR: the order of RFC 3686, tshark and scapy
+  std::vector<uint8_t> cipher_key;  // key, then the nonce for CTR: the order of RFC 3686, tshark and scapy
   std::vector<uint8_t> auth_key;
   IpAddress outer_source, outer_destination;  // tunnel mode
-  uint64_t sequence = 0;              // last number sent
-  uint64_t highest_received = 0;      // a receiver that goes on from an earlier run: everything up to here is old
-  bool esn = false;                   // 64-bit numbers; the high half is authenticated but not sent
-  unsigned replay_window = 64;        // packets; 0 turns the service off
-  size_t tfc_pad_to_bytes = 0;        // tunnel mode: payloads are padded up to this size, 0 is off
-  uint64_t seed = 1;                  // IV salt
+  uint64_t sequence = 0;                      // last number sent
+  uint64_t highest_received = 0;  // a receiver that goes on from an earlier run: everything up to here is old
+  bool esn = false;               // 64-bit numbers; the high half is authenticated but not sent
+  unsigned replay_window = 64;    // packets; 0 turns the service off
+  size_t tfc_pad_to_bytes = 0;    // tunnel mode: payloads are padded up to this size, 0 is off
+  uint64_t seed = 1;              // IV salt
 
   std::string suite_name() const { return suite.name; }
 };
@@ -106,8 +106,9 @@ class EspIvSource {
   explicit EspIvSource(uint64_t seed);
   /// CTR: the IV on the wire, 64-bit sequence XOR salt.
   uint64_t counter_iv(uint64_t sequence) const { return sequence ^ salt_[0]; }
-  /// CBC: the block that is encrypted (as zeros under this IV, with the key of the association) to become the IV on the wire.
-  /// Per 64-bit word (salt OR 1) x sequence: an odd factor keeps numbers apart, the cipher makes them unpredictable.
+  /// CBC: the block that is encrypted (as zeros under this IV, with the key of the association) to become the IV on the
+  /// wire. Per 64-bit word (salt OR 1) x sequence: an odd factor keeps numbers apart, the cipher makes them
+  /// unpredictable.
   void cbc_nonce(uint64_t sequence, unsigned iv_bytes, uint8_t* to) const;
 
  private:

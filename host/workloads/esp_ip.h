@@ -29,13 +29,13 @@ struct IpAddress {
 
 struct IpHeader {
   bool v6 = false;
-  size_t total_bytes = 0;     // datagram as the header states it
-  size_t fixed_bytes = 0;     // IPv4: header with options; IPv6: 40
-  size_t insert_bytes = 0;    // where a transport-mode ESP header goes (see parse_ip)
-  size_t next_offset = 0;     // offset of the byte that names the protocol at insert_bytes
-  uint8_t protocol = 0;       // the protocol at insert_bytes
+  size_t total_bytes = 0;   // datagram as the header states it
+  size_t fixed_bytes = 0;   // IPv4: header with options; IPv6: 40
+  size_t insert_bytes = 0;  // where a transport-mode ESP header goes (see parse_ip)
+  size_t next_offset = 0;   // offset of the byte that names the protocol at insert_bytes
+  uint8_t protocol = 0;     // the protocol at insert_bytes
   bool fragment = false;
-  bool checksum_ok = true;    // IPv4 header checksum
+  bool checksum_ok = true;  // IPv4 header checksum
   IpAddress source, destination;
 };
 

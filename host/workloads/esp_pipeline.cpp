@@ -110,11 +110,11 @@ struct EspPipeline::Core {
     bool leaves = false;
   };
 
-  // A named request kind: what waits to be submitted, and whether submitting has to pause.
+  /// One kind of request: the packets that wait to submit theirs, and whether submitting has to pause.
   struct Lane {
     SlotQueue queue;
-    bool blocked = false;     // a request sits on the backlog
-    bool no_space = false;    // refused; try again after a completion or a pump
+    bool blocked = false;   // a request sits on the backlog
+    bool no_space = false;  // refused; try again after a completion or a pump
   };
 
   const crypto::Registry& registry;
@@ -136,14 +136,15 @@ struct EspPipeline::Core {
   std::string failure;
   bool delivering = false;
 
-  Core(const crypto::Registry& r, EspPipelineOptions o, Sink s) : registry(r), options(std::move(o)), sink(std::move(s)) {
+  Core(const crypto::Registry& r, EspPipelineOptions o, Sink s)
+      : registry(r), options(std::move(o)), sink(std::move(s)) {
     if (options.in_flight < 1 || options.in_flight > 65536)
       throw SetupError(fmt::format("{} packets in flight are not possible: use 1 to 65536", options.in_flight));
     if (options.segments < 1 || options.segments > 256)
       throw SetupError(fmt::format("{} segments per packet are not possible: use 1 to 256", options.segments));
     if (options.max_packet_bytes < 64 || options.max_packet_bytes > 65535)
-      throw SetupError(fmt::format("a largest packet of {} bytes is not possible: use 64 to 65535",
-                                   options.max_packet_bytes));
+      throw SetupError(
+          fmt::format("a largest packet of {} bytes is not possible: use 64 to 65535", options.max_packet_bytes));
     esp_capacity = std::max<size_t>(options.max_packet_bytes, 2048) + 8 + 16 + kMaxTrailerBytes;
     const size_t block =
         (kPacketOffset + kMaxHeadBytes + esp_capacity + (options.segments + 1) * kSegmentGapBytes + 63) / 64 * 64;
@@ -152,9 +153,10 @@ struct EspPipeline::Core {
       for (unsigned i = 0; i < options.in_flight; ++i) {
         void* p = options.dma ? options.dma->alloc(block, 64) : std::aligned_alloc(64, block);
         if (!p)
-          throw SetupError(fmt::format("{} packets of {} bytes do not fit into the memory shared with the engine: "
-                                       "use fewer in flight or more memory",
-                                       options.in_flight, options.max_packet_bytes));
+          throw SetupError(
+              fmt::format("{} packets of {} bytes do not fit into the memory shared with the engine: "
+                          "use fewer in flight or more memory",
+                          options.in_flight, options.max_packet_bytes));
         blocks.push_back(p);
         Slot& slot = slots[i];
         slot.core = this;
@@ -194,8 +196,10 @@ struct EspPipeline::Core {
     for (size_t i = 1; i <= pieces; ++i) {
       // Uneven cuts that differ from packet to packet, so borders meet every field sooner or later.
       size_t to = i * esp_bytes / pieces;
-      if (i < pieces) to = std::clamp<size_t>(to + (slot.out.index + i) % 7, from + 1, esp_bytes - (pieces - i));
-      else to = esp_bytes;
+      if (i < pieces)
+        to = std::clamp<size_t>(to + (slot.out.index + i) % 7, from + 1, esp_bytes - (pieces - i));
+      else
+        to = esp_bytes;
       if (to > from) slot.esp.push_back({p, to - from});
       p += to - from + kSegmentGapBytes;
       from = to;
@@ -507,9 +511,12 @@ struct EspPipeline::Core {
 
   static EspDrop check_replay(const Sa& sa, uint64_t sequence) {
     switch (sa.replay.check(sequence)) {
-      case AntiReplay::Verdict::Accept: return EspDrop::None;
-      case AntiReplay::Verdict::Replay: return EspDrop::Replay;
-      case AntiReplay::Verdict::Window: return EspDrop::Window;
+      case AntiReplay::Verdict::Accept:
+        return EspDrop::None;
+      case AntiReplay::Verdict::Replay:
+        return EspDrop::Replay;
+      case AntiReplay::Verdict::Window:
+        return EspDrop::Window;
     }
     return EspDrop::None;
   }
@@ -524,7 +531,8 @@ struct EspPipeline::Core {
     Sa& sa = *slot.sa;
     // Others may have completed since the first check, among them a copy of this packet; with 64-bit numbers the
     // window may have moved so far that the low half now means something else.
-    if (sa.replay.reconstruct(static_cast<uint32_t>(slot.sequence)) != slot.sequence) return drop(slot, EspDrop::Window);
+    if (sa.replay.reconstruct(static_cast<uint32_t>(slot.sequence)) != slot.sequence)
+      return drop(slot, EspDrop::Window);
     if (const EspDrop verdict = check_replay(sa, slot.sequence); verdict != EspDrop::None) return drop(slot, verdict);
     sa.replay.advance(slot.sequence);
 
@@ -665,8 +673,8 @@ struct EspPipeline::Core {
       // When nothing more can happen by itself only refused requests are worth a few more rounds.
       if (++idle < (alive ? options.wait_limit_pumps : 2 * kMaxRetries)) continue;
       if (finished()) break;
-      failure = fmt::format("waited {} rounds for {}, with {} ESP packets in flight and {} crypto requests unanswered", idle,
-                            what, used, outstanding);
+      failure = fmt::format("waited {} rounds for {}, with {} ESP packets in flight and {} crypto requests unanswered",
+                            idle, what, used, outstanding);
       return Status::TimedOut;
     }
     return Status::Ok;
@@ -721,7 +729,8 @@ struct EspPipeline::Core {
       sa->cipher = registry.alloc_skcipher(name);
       check_allocated(sa->cipher ? &sa->cipher->info() : nullptr, name, suite.cipher_algorithm, suite.name);
       const std::span<const uint8_t> key(wanted.cipher_key.data(), suite.cipher_key_bytes);
-      if (const Status s = sa->cipher->set_key(key); s != Status::Ok) refuse_key("cipher", sa->cipher->info().driver, s);
+      if (const Status s = sa->cipher->set_key(key); s != Status::Ok)
+        refuse_key("cipher", sa->cipher->info().driver, s);
     }
     if (!suite.hash_algorithm.empty()) {
       const std::string& name = options.hash_driver.empty() ? suite.hash_algorithm : options.hash_driver;
@@ -739,15 +748,17 @@ struct EspPipeline::Core {
   static void check_allocated(const crypto::AlgorithmInfo* info, const std::string& name, const std::string& algorithm,
                               const std::string& suite) {
     if (!info)
-      throw SetupError(fmt::format("the ESP suite {} needs {}, and no implementation \"{}\" is registered or passed its "
-                                   "self-test: choose another suite or back end",
-                                   suite, algorithm, name));
+      throw SetupError(
+          fmt::format("the ESP suite {} needs {}, and no implementation \"{}\" is registered or passed its "
+                      "self-test: choose another suite or back end",
+                      suite, algorithm, name));
     if (info->name != algorithm)
       throw SetupError(fmt::format("the ESP suite {} needs {}, but \"{}\" implements {}: choose another driver", suite,
                                    algorithm, name, info->name));
   }
   [[noreturn]] static void refuse_key(const char* kind, const std::string& driver, Status status) {
-    throw SetupError(fmt::format("{} does not accept this {} key ({}): use another one", driver, kind, errno_name(status)));
+    throw SetupError(
+        fmt::format("{} does not accept this {} key ({}): use another one", driver, kind, errno_name(status)));
   }
 };
 
@@ -756,7 +767,8 @@ EspPipeline::EspPipeline(const crypto::Registry& registry, EspPipelineOptions op
 
 EspPipeline::~EspPipeline() {
   core_->sink = nullptr;
-  if (core_->failure.empty()) static_cast<void>(core_->wait("requests in flight at the end", [this] { return core_->used == 0; }));
+  if (core_->failure.empty())
+    static_cast<void>(core_->wait("requests in flight at the end", [this] { return core_->used == 0; }));
   // An implementation that still holds requests will write into buffers and call back: keep everything alive.
   if (core_->outstanding) static_cast<void>(core_.release());
 }

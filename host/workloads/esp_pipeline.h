@@ -10,7 +10,8 @@
 // starts in `start_stage` and ends in `finish_stage`, and nothing else changes.
 //
 // Rules kept here:
-//   - CBC: the block in front of the payload is zero and is encrypted along with it under (salt x sequence). What comes out
+//   - CBC: the block in front of the payload is zero and is encrypted along with it under (salt x sequence). What comes
+//   out
 //     is the IV on the wire, so an IV costs no random numbers and two packets in flight never share one.
 //   - Backlog: requests carry kMayBacklog; after Busy no further request of that kind is submitted until the
 //     callback says InProgress. Again (lost to a FIFO overflow) and NoSpace are tried again later.
@@ -62,8 +63,9 @@ enum class EspDrop : uint8_t {
 };
 inline constexpr size_t kEspDropCount = static_cast<size_t>(EspDrop::kCount);
 inline constexpr std::array<std::string_view, kEspDropCount> kEspDropNames = {
-    "none", "replay", "window", "bad_icv", "bad_padding", "bad_trailer",
-    "no_sa", "malformed", "too_big", "sequence_exhausted", "dummy", "crypto"};
+    "none",        "replay", "window",    "bad_icv", "bad_padding",
+    "bad_trailer", "no_sa",  "malformed", "too_big", "sequence_exhausted",
+    "dummy",       "crypto"};
 
 struct EspPipelineOptions {
   EspDirection direction = EspDirection::Encapsulate;
@@ -74,12 +76,12 @@ struct EspPipelineOptions {
   std::string hash_driver;
 
   driver::DmaSpace* dma = nullptr;
-  driver::CpuMeter* cpu = nullptr;                   // Cost::PacketWork per packet
-  std::function<void(size_t bytes)> charge_hash;     // each HMAC, for software hashes; the bytes hashed
-  std::function<void(size_t bytes)> charge_cipher;   // each cipher request, for software ciphers
-  std::function<bool()> pump;        // lets the world go on; false: nothing is left that could happen
-  std::function<uint64_t()> now_ns;  // the platform's clock, for EspOutput
-  uint64_t wait_limit_pumps = 1'000'000;  // without a completion
+  driver::CpuMeter* cpu = nullptr;                  // Cost::PacketWork per packet
+  std::function<void(size_t bytes)> charge_hash;    // each HMAC, for software hashes; the bytes hashed
+  std::function<void(size_t bytes)> charge_cipher;  // each cipher request, for software ciphers
+  std::function<bool()> pump;                       // lets the world go on; false: nothing is left that could happen
+  std::function<uint64_t()> now_ns;                 // the platform's clock, for EspOutput
+  uint64_t wait_limit_pumps = 1'000'000;            // without a completion
 };
 
 /// One packet leaving the pipeline; every packet submitted leaves exactly once, in order.
@@ -121,8 +123,8 @@ class EspPipeline {
   EspPipeline(const EspPipeline&) = delete;
   EspPipeline& operator=(const EspPipeline&) = delete;
 
-  /// Takes an association; the result is its index. SetupError when it is inconsistent, its SPI is taken (decapsulation) or its
-  /// algorithms are not registered.
+  /// Takes an association; the result is its index. SetupError when it is inconsistent, its SPI is taken
+  /// (decapsulation) or its algorithms are not registered.
   size_t add_sa(const SecurityAssociation& sa);
 
   /// Takes an IP datagram (copied). `sa` matters for encapsulation only. Waits for a free buffer when `in_flight`

@@ -30,13 +30,13 @@ struct EspRunOptions {
   unsigned segments = 1;
   std::string cipher_driver, hash_driver;
 
-  std::string input_path;       // empty: the generator's packets
+  std::string input_path;  // empty: the generator's packets
   PacketGenOptions generator;
   const PacketList* packets = nullptr;  // instead of both: packets in memory
-  std::string output_path;      // empty: packets are counted and thrown away
+  std::string output_path;              // empty: packets are counted and thrown away
   PcapLink output_link = PcapLink::RawIp;
   bool output_nanoseconds = true;
-  EspPipeline::Sink also;       // sees every packet too
+  EspPipeline::Sink also;  // sees every packet too
   bool keep_latencies = true;
 };
 
@@ -44,7 +44,7 @@ struct EspRunResult {
   Status status = Status::Ok;  // TimedOut: `failure` says which wait
   std::string failure;
   EspStats stats;
-  size_t skipped_frames = 0;   // of the input, without IP
+  size_t skipped_frames = 0;         // of the input, without IP
   std::vector<uint64_t> latency_ns;  // per packet that came out, submission to delivery; empty without a clock
   uint64_t first_submit_ns = 0, last_finish_ns = 0;
   std::string cipher_driver, hash_driver;  // what was really used

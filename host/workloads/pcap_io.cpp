@@ -70,13 +70,13 @@ PcapRead read_pcap(const std::string& path) {
       packet = packet.subspan(at);
     }
     // With nanosecond precision libpcap keeps nanoseconds in tv_usec.
-    read.packets.add(packet, static_cast<uint64_t>(header->ts.tv_sec) * 1'000'000'000 +
-                                 static_cast<uint64_t>(header->ts.tv_usec));
+    read.packets.add(
+        packet, static_cast<uint64_t>(header->ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(header->ts.tv_usec));
   }
   if (got == PCAP_ERROR)
     throw SetupError("the capture " + in_quotes(path) + " is damaged after " +
-                     std::to_string(read.packets.size() + read.skipped_frames) +
-                     " packets (" + pcap_geterr(pcap.get()) + "): capture or copy it again");
+                     std::to_string(read.packets.size() + read.skipped_frames) + " packets (" +
+                     pcap_geterr(pcap.get()) + "): capture or copy it again");
   return read;
 }
 
@@ -97,8 +97,7 @@ PcapWriter::PcapWriter(std::string path, PcapLink link, bool nanoseconds) : stat
   s.link = link;
   s.nanoseconds = nanoseconds;
   std::FILE* file = std::fopen(s.temporary.c_str(), "wb");
-  if (!file)
-    throw SetupError("the capture " + in_quotes(s.path) + " cannot be written: " + std::strerror(errno));
+  if (!file) throw SetupError("the capture " + in_quotes(s.path) + " cannot be written: " + std::strerror(errno));
   s.pcap = pcap_open_dead_with_tstamp_precision(link == PcapLink::Ethernet ? DLT_EN10MB : DLT_RAW, kSnapshotBytes,
                                                 nanoseconds ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO);
   if (s.pcap) s.dump = pcap_dump_fopen(s.pcap, file);
@@ -132,7 +131,8 @@ void PcapWriter::write(std::span<const uint8_t> packet, uint64_t time_ns) {
   }
   pcap_pkthdr header{};
   header.ts.tv_sec = static_cast<time_t>(time_ns / 1'000'000'000);
-  header.ts.tv_usec = static_cast<suseconds_t>(s.nanoseconds ? time_ns % 1'000'000'000 : time_ns % 1'000'000'000 / 1000);
+  header.ts.tv_usec =
+      static_cast<suseconds_t>(s.nanoseconds ? time_ns % 1'000'000'000 : time_ns % 1'000'000'000 / 1000);
   header.caplen = header.len = static_cast<bpf_u_int32>(packet.size());
   pcap_dump(reinterpret_cast<u_char*>(s.dump), &header, packet.data());
   s.failed = s.failed || std::ferror(pcap_dump_file(s.dump)) != 0;

@@ -68,9 +68,11 @@ void run(const crypto::Registry& registry, Arguments& a) {
   environment.registry = &registry;
   const EspRunResult r = run_esp(a.run, environment);
   std::printf("{\"status\": \"%s\", \"in\": %llu, \"out\": %llu", std::string(errno_name(r.status)).c_str(),
-              static_cast<unsigned long long>(r.stats.packets_in), static_cast<unsigned long long>(r.stats.packets_out));
+              static_cast<unsigned long long>(r.stats.packets_in),
+              static_cast<unsigned long long>(r.stats.packets_out));
   for (size_t i = 1; i < kEspDropCount; ++i)
-    std::printf(", \"%s\": %llu", std::string(kEspDropNames[i]).c_str(), static_cast<unsigned long long>(r.stats.drops[i]));
+    std::printf(", \"%s\": %llu", std::string(kEspDropNames[i]).c_str(),
+                static_cast<unsigned long long>(r.stats.drops[i]));
   std::string lines = tshark_sa_line(sa), escaped;
   for (char c : lines) escaped += c == '"' ? "\\\"" : c == '\n' ? "\\n" : std::string(1, c);
   std::printf(", \"cipher_driver\": \"%s\", \"hash_driver\": \"%s\", \"tshark\": \"%s\"}\n", r.cipher_driver.c_str(),

@@ -9,6 +9,7 @@
 #include "common/diag.h"
 #include "common/endian.h"
 #include "driver/crypto/queue.h"
+#include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
 #include "host/workloads/esp_run.h"
 
@@ -92,32 +93,39 @@ struct KnownPacket {
 };
 constexpr char kClear4[] = "4500002600070000401166be0a0000010a000002000500060012342968656c6c6f2c20455350";
 constexpr char kClear6[] =
-    "6000000000121140fd000000000000000000000000000001fd0000000000000000000000000000020005000600124e2768656c6c6f2c20455350";
+    "6000000000121140fd000000000000000000000000000001fd0000000000000000000000000000020005000600124e2768656c6c6f2c204553"
+    "50";
 // Made with scapy 2.5.0: keys 0,7,14,... and 1,8,15,..., IV 9,16,23,..., SPI 0x1001, sequence 1. The 96-bit
 // one is the 128-bit one with a shorter ICV.
 const KnownPacket kKnown[] = {
     {"aes128-cbc-sha1", EspMode::Tunnel,
-     "45000068000100004032f65fc0000201c000020200001001000000010910171e252c333a41484f565d646b72233ddebf21aad794dbbae7ad99db3526"
+     "45000068000100004032f65fc0000201c000020200001001000000010910171e252c333a41484f565d646b72233ddebf21aad794dbbae7ad9"
+     "9db3526"
      "ce02497dcceb44da53791f771f82382e3e6e4ebfd30e9476ff8396cced07dfce1cf55eb3ab492d7e1a4c25ec",
      kClear4, 16, 20},
     {"aes128-cbc-sha256", EspMode::Tunnel,
-     "4500006c000100004032f65bc0000201c000020200001001000000010910171e252c333a41484f565d646b72233ddebf21aad794dbbae7ad99db3526"
+     "4500006c000100004032f65bc0000201c000020200001001000000010910171e252c333a41484f565d646b72233ddebf21aad794dbbae7ad9"
+     "9db3526"
      "ce02497dcceb44da53791f771f82382e3e6e4ebfd30e9476ff8396cced07dfce6d9be2d5cef24da814222019a6c07380",
      kClear4, 16, 32},
     {"aes128-cbc-sha256-96", EspMode::Tunnel,
-     "45000068000100004032f65fc0000201c000020200001001000000010910171e252c333a41484f565d646b72233ddebf21aad794dbbae7ad99db3526"
+     "45000068000100004032f65fc0000201c000020200001001000000010910171e252c333a41484f565d646b72233ddebf21aad794dbbae7ad9"
+     "9db3526"
      "ce02497dcceb44da53791f771f82382e3e6e4ebfd30e9476ff8396cced07dfce6d9be2d5cef24da814222019",
      kClear4, 16, 32},
     {"aes256-ctr-sha256", EspMode::Transport,
-     "6000000000343240fd000000000000000000000000000001fd00000000000000000000000000000200001001000000010910171e252c333adec64b09"
+     "6000000000343240fd000000000000000000000000000001fd00000000000000000000000000000200001001000000010910171e252c333ad"
+     "ec64b09"
      "456ab1593247753ea3df557220e5486b2e8a59d87fc46913ec1f6a1c418cd13a",
      kClear6, 36, 32},
     {"3des-cbc-sha1", EspMode::Transport,
-     "45000048000700004032667b0a0000010a00000200001001000000010910171e252c333a3b7c93c8dc13eedab2f61efcf914a846e7b600a9c898108a"
+     "45000048000700004032667b0a0000010a00000200001001000000010910171e252c333a3b7c93c8dc13eedab2f61efcf914a846e7b600a9c"
+     "898108a"
      "cb2aabebdd424d0969445080",
      kClear4, 24, 20},
     {"null-sha1", EspMode::Transport,
-     "4500003c00070000403266870a0000010a0000020000100100000001000500060012342968656c6c6f2c20455350001149a9c59644f45476e29d9e30",
+     "4500003c00070000403266870a0000010a0000020000100100000001000500060012342968656c6c6f2c20455350001149a9c59644f45476e"
+     "29d9e30",
      kClear4, 0, 20},
 };
 
@@ -154,7 +162,8 @@ TEST(EspPipeline, MakesTheKnownNullPacket) {
 
 TEST(EspPipeline, WrongTruncationIsABadIcv) {
   SecurityAssociation sa = known_sa(kKnown[2]);  // expects 96 bits
-  EXPECT_EQ(run(software(), in_options(), sa, {hex(kKnown[1].packet)}).drops[0], EspDrop::Malformed);  // 4 bytes off a block
+  EXPECT_EQ(run(software(), in_options(), sa, {hex(kKnown[1].packet)}).drops[0],
+            EspDrop::Malformed);  // 4 bytes off a block
   SecurityAssociation other = known_sa(kKnown[0]);
   other.auth_key[3] ^= 1;
   EXPECT_EQ(run(software(), in_options(), other, {hex(kKnown[0].packet)}).drops[0], EspDrop::BadIcv);
@@ -164,12 +173,14 @@ TEST(EspPipeline, WrongTruncationIsABadIcv) {
 TEST(EspPipeline, OpensThePacketOfRfc3602) {
   SecurityAssociation sa = make_sa(esp_suite("aes128-cbc-null"), EspMode::Transport, 0x10e1, 1);
   sa.cipher_key = hex("90d382b410eeba7ad938c46cec1a82bf");
-  const Bytes packet = hex(
-      "4500007c08f200004032f9a5c0a87b03c0a87b64000010e100000001e96e8c08ab465763fd098d45dd3ff893"
-      "f663c25d325c18c6a9453e194e120849a4870b66cc6b9965330013b4898dc856a4699e523a55db080b59ec3a8e4b7e52775b07d1db34ed9c538ab50c"
-      "551b874aa269add047ad2d5913ac19b7cfbad4a6");
+  const Bytes packet =
+      hex("4500007c08f200004032f9a5c0a87b03c0a87b64000010e100000001e96e8c08ab465763fd098d45dd3ff893"
+          "f663c25d325c18c6a9453e194e120849a4870b66cc6b9965330013b4898dc856a4699e523a55db080b59ec3a8e4b7e52775b07d1db34"
+          "ed9c538ab50c"
+          "551b874aa269add047ad2d5913ac19b7cfbad4a6");
   EXPECT_EQ(to_hex(run(software(), in_options(), sa, {packet}).packets[0]),
-            "4500005408f200004001f9fec0a87b03c0a87b6408000ebda70a00008e9c083db95b070008090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+            "4500005408f200004001f9fec0a87b03c0a87b6408000ebda70a00008e9c083db95b070008090a0b0c0d0e0f101112131415161718"
+            "191a1b1c1d1e1f"
             "202122232425262728292a2b2c2d2e2f3031323334353637");
 }
 
@@ -230,7 +241,8 @@ TEST(EspPipeline, EverySuiteModeAndSizeComesBack) {
               const size_t payload = clear[i].size() - (tunnel ? 0 : head);
               ASSERT_EQ(sent.packets[i].size(), head + esp_layout(suite, payload).total_bytes()) << suite.name;
               const auto ip = parse_ip(sent.packets[i]);
-              ASSERT_TRUE(ip && ip->checksum_ok && ip->total_bytes == sent.packets[i].size() && ip->protocol == kProtoEsp);
+              ASSERT_TRUE(ip && ip->checksum_ok && ip->total_bytes == sent.packets[i].size() &&
+                          ip->protocol == kProtoEsp);
             }
             EXPECT_EQ(run(software(), in, sa, sent.packets).packets, clear) << suite.name;
             ++combinations;
@@ -321,13 +333,13 @@ TEST(EspPipeline, TrailerAndPaddingAreChecked) {
   fix_ipv4_checksum(fragment.data(), 20);
   Bytes bad_checksum = good;
   bad_checksum[8] ^= 1;
-  const std::vector<Bytes> packets = {good,           with(1, 59),        with(1, 17),     with(1, 41), with(2, 200),
-                                      with(3, 7),     with(4, 0),         short_packet,    other_spi,   other_destination,
-                                      fragment,       bad_checksum,       {},              {0x45},      generated(1)[0]};
+  const std::vector<Bytes> packets = {good,       with(1, 59),  with(1, 17),  with(1, 41), with(2, 200),
+                                      with(3, 7), with(4, 0),   short_packet, other_spi,   other_destination,
+                                      fragment,   bad_checksum, {},           {0x45},      generated(1)[0]};
   const std::vector<EspDrop> expected = {
-      EspDrop::None,       EspDrop::Dummy,     EspDrop::BadTrailer, EspDrop::Malformed, EspDrop::BadTrailer,
-      EspDrop::BadPadding, EspDrop::BadPadding, EspDrop::Malformed, EspDrop::NoSa,      EspDrop::NoSa,
-      EspDrop::Malformed,  EspDrop::Malformed, EspDrop::Malformed,  EspDrop::Malformed, EspDrop::Malformed};
+      EspDrop::None,       EspDrop::Dummy,      EspDrop::BadTrailer, EspDrop::Malformed, EspDrop::BadTrailer,
+      EspDrop::BadPadding, EspDrop::BadPadding, EspDrop::Malformed,  EspDrop::NoSa,      EspDrop::NoSa,
+      EspDrop::Malformed,  EspDrop::Malformed,  EspDrop::Malformed,  EspDrop::Malformed, EspDrop::Malformed};
   EspStats stats;
   EXPECT_EQ(run(software(), in_options(), sa, packets, &stats).drops, expected);
   EXPECT_EQ(stats.packets_in, stats.packets_out + stats.dropped());
@@ -368,12 +380,14 @@ TEST(EspPipeline, AntiReplayOrders) {
   const SecurityAssociation sa = make_sa(esp_suite("null-sha1"), EspMode::Tunnel, 0x1234, 1);
   const std::vector<Bytes> p = run(software(), out_options(), sa, generated(200)).packets;
   const std::vector<Bytes> order = {p[0], p[2], p[1], p[1], p[100], p[37], p[36], p[100], p[199], p[136], p[135]};
-  const std::vector<EspDrop> expected = {EspDrop::None, EspDrop::None,   EspDrop::None,   EspDrop::Replay, EspDrop::None,  EspDrop::None,
-                                         EspDrop::Window, EspDrop::Replay, EspDrop::None, EspDrop::None,   EspDrop::Window};
+  const std::vector<EspDrop> expected = {EspDrop::None, EspDrop::None, EspDrop::None,   EspDrop::Replay,
+                                         EspDrop::None, EspDrop::None, EspDrop::Window, EspDrop::Replay,
+                                         EspDrop::None, EspDrop::None, EspDrop::Window};
   EXPECT_EQ(run(software(), in_options(), sa, order).drops, expected);
   SecurityAssociation open = make_sa(esp_suite("aes128-cbc-null"), EspMode::Tunnel, 0x1234, 1);
   const Bytes twice = run(software(), out_options(), open, generated(1)).packets[0];
-  EXPECT_EQ(run(software(), in_options(), open, {twice, twice}).drops[1], EspDrop::None) << "no integrity, no anti-replay";
+  EXPECT_EQ(run(software(), in_options(), open, {twice, twice}).drops[1], EspDrop::None)
+      << "no integrity, no anti-replay";
 }
 
 TEST(EspPipeline, TheLastSequenceNumberStopsTheAssociation) {
@@ -418,7 +432,9 @@ class FakeEngine {
       a.info.driver = info.driver + "-fake";
       a.info.async = true;
       if (info.type == crypto::AlgorithmType::Skcipher)
-        a.make_skcipher = [this, info] { return std::make_unique<Cipher>(*this, software().alloc_skcipher(info.driver), info); };
+        a.make_skcipher = [this, info] {
+          return std::make_unique<Cipher>(*this, software().alloc_skcipher(info.driver), info);
+        };
       else
         a.make_hash = [this, info] { return std::make_unique<Mac>(*this, software().alloc_hash(info.driver), info); };
       EXPECT_EQ(registry_.add(std::move(a)), Status::Ok);
@@ -450,25 +466,30 @@ class FakeEngine {
 
  private:
   struct Cipher : crypto::Skcipher {
-    Cipher(FakeEngine& e, std::unique_ptr<crypto::Skcipher> s, crypto::AlgorithmInfo i) : engine(e), soft(std::move(s)), about(std::move(i)) {}
+    Cipher(FakeEngine& e, std::unique_ptr<crypto::Skcipher> s, crypto::AlgorithmInfo i)
+        : engine(e), soft(std::move(s)), about(std::move(i)) {}
     const crypto::AlgorithmInfo& info() const override { return about; }
     Status set_key(std::span<const uint8_t> key, uint32_t f) override { return soft->set_key(key, f); }
     Status encrypt(crypto::SkcipherRequest& r) override {
-      return engine.submit(r, *r.src, [this, &r] { return soft->encrypt(r); }, r.iv);
+      return engine.submit(
+          r, *r.src, [this, &r] { return soft->encrypt(r); }, r.iv);
     }
     Status decrypt(crypto::SkcipherRequest& r) override {
-      return engine.submit(r, *r.src, [this, &r] { return soft->decrypt(r); }, r.iv);
+      return engine.submit(
+          r, *r.src, [this, &r] { return soft->decrypt(r); }, r.iv);
     }
     FakeEngine& engine;
     std::unique_ptr<crypto::Skcipher> soft;
     crypto::AlgorithmInfo about;
   };
   struct Mac : crypto::Hash {
-    Mac(FakeEngine& e, std::unique_ptr<crypto::Hash> s, crypto::AlgorithmInfo i) : engine(e), soft(std::move(s)), about(std::move(i)) {}
+    Mac(FakeEngine& e, std::unique_ptr<crypto::Hash> s, crypto::AlgorithmInfo i)
+        : engine(e), soft(std::move(s)), about(std::move(i)) {}
     const crypto::AlgorithmInfo& info() const override { return about; }
     Status set_key(std::span<const uint8_t> key) override { return soft->set_key(key); }
     Status digest(crypto::HashRequest& r) override {
-      return engine.submit(r, *r.src, [this, &r] { return soft->digest(r); }, r.digest);
+      return engine.submit(
+          r, *r.src, [this, &r] { return soft->digest(r); }, r.digest);
     }
     FakeEngine& engine;
     std::unique_ptr<crypto::Hash> soft;
@@ -481,12 +502,14 @@ class FakeEngine {
     ++submitted;
     multi_segment += list.count > 1;
     if (dma_) {
-      for (size_t i = 0; i < list.count; ++i) breaches += !dma_->contains(list.segments[i].data, list.segments[i].size_bytes);
+      for (size_t i = 0; i < list.count; ++i)
+        breaches += !dma_->contains(list.segments[i].data, list.segments[i].size_bytes);
       breaches += !dma_->contains(extra, 8);
     }
     // One request may sit on the backlog; the next before InProgress breaks the contract.
     breaches += backlogged_ > 1;
-    const Status s = queue_.enqueue(new Node{nullptr, std::move(work), r.complete, r.context}, r.flags & crypto::kMayBacklog);
+    const Status s =
+        queue_.enqueue(new Node{nullptr, std::move(work), r.complete, r.context}, r.flags & crypto::kMayBacklog);
     if (s == Status::Busy) ++backlogged_;
     most_waiting = std::max(most_waiting, queue_.size());
     if (complete_inside_submit)
@@ -548,11 +571,13 @@ TEST(EspPipelineAsync, KeepsTheBacklogContractOnAQueueOfTwo) {
         EspStats stats;
         packets = run(engine.registry(), o, sa, packets, &stats).packets;
         EXPECT_EQ(engine.breaches, 0u) << suite;
-        EXPECT_EQ(engine.most_waiting, std::string(suite) == "3des-cbc-null" || std::string(suite) == "null-sha256" ? 3u : 4u)
+        EXPECT_EQ(engine.most_waiting,
+                  std::string(suite) == "3des-cbc-null" || std::string(suite) == "null-sha256" ? 3u : 4u)
             << "two queued, and one cipher and one hash on the backlog";
         EXPECT_GT(stats.backlogged, 100u);
         EXPECT_EQ(stats.most_in_flight, 16u);
-        EXPECT_EQ(engine.submitted, sa.cipher_key.empty() || sa.auth_key.empty() ? 1000u : 2000u) << "each exactly once";
+        EXPECT_EQ(engine.submitted, sa.cipher_key.empty() || sa.auth_key.empty() ? 1000u : 2000u)
+            << "each exactly once";
         EXPECT_EQ(engine.multi_segment > 0, segments > 1);
       }
       EXPECT_EQ(packets, clear) << suite;
@@ -639,6 +664,29 @@ TEST(EspPipelineAsync, DuplicatesInFlightAreCaughtByTheSecondCheck) {
   EXPECT_EQ(engine.submitted, 8u) << "all four were under way";
 }
 
+// Multi-buffer software keeps requests until a burst is full: the pipeline's waits have to flush.
+TEST(EspPipelineAsync, BatchingSoftwareGivesTheSameBytes) {
+  PacketGenOptions g;
+  g.imix = true;
+  g.packets = 333;
+  const std::vector<Bytes> clear = generated(g);
+  crypto::Registry both;  // hashes and triple DES may exist in OpenSSL only
+  register_openssl(both);
+  if (!register_ipsecmb(both)) GTEST_SKIP() << "no intel-ipsec-mb on this processor";
+  ASSERT_TRUE(both.alloc_skcipher("cbc(aes)")->info().async) << "the batching driver must be the preferred one";
+  for (const char* suite : {"aes128-cbc-sha1", "aes256-ctr-sha256", "aes192-cbc-null", "null-sha256"})
+    for (unsigned in_flight : {1u, 5u, 64u})
+      for (unsigned segments : {1u, 3u}) {
+        const SecurityAssociation sa = make_sa(esp_suite(suite), EspMode::Tunnel, 0x1234, 1);
+        EspPipelineOptions out = out_options(), in = in_options();
+        out.in_flight = in.in_flight = in_flight;
+        out.segments = in.segments = segments;
+        const Collected sent = run(both, out, sa, clear);
+        EXPECT_EQ(sent.packets, run(software(), out_options(), sa, clear).packets) << suite << " " << in_flight;
+        EXPECT_EQ(run(both, in, sa, sent.packets).packets, clear) << suite << " " << in_flight;
+      }
+}
+
 // ---------------------------------------------------------------------------------------- costs, errors, runs
 
 TEST(EspPipeline, ChargesPacketsHashesAndCiphers) {
@@ -669,7 +717,8 @@ TEST(EspPipeline, SetupErrorsNameTheProblem) {
   EXPECT_NE(text([&] { EspPipeline(empty, {}, nullptr).add_sa(sa); }).find("cbc(aes)"), std::string::npos);
   EspPipelineOptions o;
   o.cipher_driver = "ctr-aes-openssl";
-  EXPECT_NE(text([&] { EspPipeline(software(), o, nullptr).add_sa(sa); }).find("implements ctr(aes)"), std::string::npos);
+  EXPECT_NE(text([&] { EspPipeline(software(), o, nullptr).add_sa(sa); }).find("implements ctr(aes)"),
+            std::string::npos);
   o = in_options();
   EspPipeline twice(software(), o, nullptr);
   twice.add_sa(sa);

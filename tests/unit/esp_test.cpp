@@ -1,4 +1,6 @@
 // ESP rules without any cryptography: names, sizes, associations, anti-replay, IVs, generated packets.
+#include "host/workloads/esp.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -6,7 +8,6 @@
 
 #include "common/diag.h"
 #include "common/endian.h"
-#include "host/workloads/esp.h"
 #include "host/workloads/packet_gen.h"
 
 namespace {
@@ -29,7 +30,8 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST(EspSuite, UnknownNameListsTheValidOnes) {
   const std::string text = setup_error([] { esp_suite("aes512-cbc-sha1"); });
   EXPECT_TRUE(contains(text, "aes512-cbc-sha1")) << text;
-  EXPECT_TRUE(contains(text, "aes128-cbc-sha1") && contains(text, "3des-cbc-sha256") && contains(text, "null-sha1")) << text;
+  EXPECT_TRUE(contains(text, "aes128-cbc-sha1") && contains(text, "3des-cbc-sha256") && contains(text, "null-sha1"))
+      << text;
   EXPECT_FALSE(contains(text, "null-null")) << text;
 }
 
@@ -99,8 +101,16 @@ TEST(EspAssociation, ErrorsNameTheProblem) {
   EXPECT_TRUE(contains(text([](auto& s) { s.spi = 255; }), "reserved"));
   EXPECT_TRUE(contains(text([](auto& s) { s.outer_source = IpAddress::parse("::1", "x"); }), "mix"));
   EXPECT_TRUE(contains(text([](auto& s) { s.replay_window = 4097; }), "4096"));
-  EXPECT_TRUE(contains(text([](auto& s) { s.mode = EspMode::Transport; s.tfc_pad_to_bytes = 100; }), "tunnel"));
-  EXPECT_TRUE(contains(text([](auto& s) { s.esn = true; s.replay_window = 0; }), "64-bit"));
+  EXPECT_TRUE(contains(text([](auto& s) {
+                         s.mode = EspMode::Transport;
+                         s.tfc_pad_to_bytes = 100;
+                       }),
+                       "tunnel"));
+  EXPECT_TRUE(contains(text([](auto& s) {
+                         s.esn = true;
+                         s.replay_window = 0;
+                       }),
+                       "64-bit"));
   EXPECT_TRUE(contains(text([](auto& s) { s.sequence = uint64_t{1} << 32; }), "32 bits"));
 }
 
@@ -117,11 +127,13 @@ TEST(EspAssociation, TsharkLines) {
   sa.cipher_key.assign(16, 0x11);
   sa.auth_key.assign(32, 0x22);
   EXPECT_EQ(tshark_sa_line(sa),
-            "\"IPv4\",\"192.0.2.1\",\"192.0.2.2\",\"0x00001001\",\"AES-CBC [RFC3602]\",\"0x11111111111111111111111111111111\","
+            "\"IPv4\",\"192.0.2.1\",\"192.0.2.2\",\"0x00001001\",\"AES-CBC "
+            "[RFC3602]\",\"0x11111111111111111111111111111111\","
             "\"HMAC-SHA-256-128 [RFC4868]\",\"0x2222222222222222222222222222222222222222222222222222222222222222\"\n");
   sa = make_sa(esp_suite("null-sha1"), EspMode::Transport, 0x1001, 1);
   sa.auth_key.assign(20, 0);
-  const std::string rest = ",\"*\",\"*\",\"0x00001001\",\"NULL\",\"\",\"HMAC-SHA-1-96 [RFC2404]\",\"0x" + std::string(40, '0') + "\"\n";
+  const std::string rest =
+      ",\"*\",\"*\",\"0x00001001\",\"NULL\",\"\",\"HMAC-SHA-1-96 [RFC2404]\",\"0x" + std::string(40, '0') + "\"\n";
   EXPECT_EQ(tshark_sa_line(sa), "\"IPv4\"" + rest + "\"IPv6\"" + rest);
 }
 
@@ -184,11 +196,11 @@ TEST(AntiReplay, AgreesWithASetOfSeenNumbers) {
       const uint64_t span = kind == 0 ? 5 * window : kind < 5 ? 2 * window : 10;
       uint64_t s = highest + next_random(random) % (span + 1);
       s -= std::min<uint64_t>(s, next_random(random) % (window + 5));
-      const Verdict expected = s == 0             ? Verdict::Replay
-                               : s > highest      ? Verdict::Accept
+      const Verdict expected = s == 0                  ? Verdict::Replay
+                               : s > highest           ? Verdict::Accept
                                : highest - s >= window ? Verdict::Window
-                               : seen.count(s)    ? Verdict::Replay
-                                                  : Verdict::Accept;
+                               : seen.count(s)         ? Verdict::Replay
+                                                       : Verdict::Accept;
       ASSERT_EQ(r.check(s), expected) << window << " " << s << " " << highest;
       if (expected == Verdict::Accept && next_random(random) % 4) {
         r.advance(s);
@@ -207,7 +219,8 @@ TEST(AntiReplay, WindowZeroIsOff) {
 
 TEST(AntiReplay, ReconstructsTheHighHalf) {
   // The sender's number lies from W-1 below the top to 2^32 - W above it: every such number must come back.
-  for (uint64_t top : {uint64_t{5}, uint64_t{0xfffffffe}, uint64_t{0x1'00000000}, uint64_t{0x1'00000010}, uint64_t{0x7'fffffff0}}) {
+  for (uint64_t top :
+       {uint64_t{5}, uint64_t{0xfffffffe}, uint64_t{0x1'00000000}, uint64_t{0x1'00000010}, uint64_t{0x7'fffffff0}}) {
     AntiReplay r(64, true);
     r.advance(top);
     for (int64_t distance : {-63l, -10l, -1l, 0l, 1l, 1000l, 0x7fffffffl, 0xffffffffl - 64}) {

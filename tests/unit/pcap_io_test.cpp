@@ -1,4 +1,6 @@
 // Captures: what is read, what is refused, and that nothing half-written gets the target's name.
+#include "host/workloads/pcap_io.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,7 +12,6 @@
 #include "common/diag.h"
 #include "common/endian.h"
 #include "host/workloads/packet_gen.h"
-#include "host/workloads/pcap_io.h"
 
 namespace {
 
@@ -40,13 +41,17 @@ class PcapIo : public ::testing::Test {
     std::ifstream f(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(f), {}};
   }
-  size_t files() { return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator())); }
+  size_t files() {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
+  }
 
   fs::path directory_;
   std::string path_;
 };
 
-std::string le32(uint32_t v) { return {static_cast<char>(v), static_cast<char>(v >> 8), static_cast<char>(v >> 16), static_cast<char>(v >> 24)}; }
+std::string le32(uint32_t v) {
+  return {static_cast<char>(v), static_cast<char>(v >> 8), static_cast<char>(v >> 16), static_cast<char>(v >> 24)};
+}
 std::string pcap_header(uint32_t link) {
   return le32(0xa1b2c3d4) + le32(4 << 16 | 2) + le32(0) + le32(0) + le32(65535) + le32(link);
 }
@@ -151,7 +156,10 @@ TEST_F(PcapIo, TargetThatCannotBeWrittenIsASetupError) {
 
 TEST_F(PcapIo, AnAbandonedWriterLeavesTheOldFile) {
   write_file("old");
-  { PcapWriter w(path_); w.write(std::vector<uint8_t>(100), 0); }
+  {
+    PcapWriter w(path_);
+    w.write(std::vector<uint8_t>(100), 0);
+  }
   EXPECT_EQ(read_file(), "old");
   EXPECT_EQ(files(), 1u);
 }
