@@ -61,6 +61,7 @@ struct DiskPipeline::Core {
   bool working = false;   // issue() is on the stack
   bool in_callback = false;
   bool delivering = false;
+  bool abandoned = false;  // the pipeline is gone; its memory stays until the last request has come back
   DiskStats stats;
   std::string failure;
 
@@ -272,6 +273,10 @@ struct DiskPipeline::Core {
   static void on_complete(void* context, Status status) {
     Request& r = *static_cast<Request*>(context);
     Core& core = *r.core;
+    if (core.abandoned) {
+      if (status != Status::InProgress && --core.outstanding == 0) delete &core;
+      return;
+    }
     const bool nested = core.in_callback;
     core.in_callback = true;
     if (status == Status::InProgress) {
@@ -429,7 +434,10 @@ DiskPipeline::~DiskPipeline() {
   if (core_->failure.empty())
     static_cast<void>(core_->wait("requests in flight at the end", [this] { return core_->used == 0; }));
   // An implementation that still holds requests will write into buffers and call back: keep everything alive.
-  if (core_->outstanding) static_cast<void>(core_.release());
+  if (core_->outstanding) {
+    core_->abandoned = true;
+    static_cast<void>(core_.release());
+  }
 }
 
 Status DiskPipeline::submit(DiskDirection direction, uint64_t first_unit, std::span<const uint8_t> data) {

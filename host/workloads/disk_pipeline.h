@@ -109,7 +109,7 @@ class DiskPipeline {
 
   /// SetupError for options that cannot be, an algorithm that is not there, or a `dma` too small for the buffers.
   DiskPipeline(const DiskEnvironment& environment, DiskPipelineOptions options, Sink sink);
-  /// Waits (with the limit) for requests in flight; what is still in flight then is leaked, not freed under the device.
+  /// Waits (with the limit) for requests in flight; memory that a request still uses after that is freed when it comes back.
   ~DiskPipeline();
   DiskPipeline(const DiskPipeline&) = delete;
   DiskPipeline& operator=(const DiskPipeline&) = delete;

@@ -66,6 +66,16 @@ TEST(Luks1, SplitAndMergeAreInverse) {
       }
 }
 
+TEST(Luks1, MergeHasTheKnownResult) {
+  // 48-byte key of 3 stripes, bytes 3, 10, 17, ...; made with a separate Python program.
+  Bytes material(144);
+  for (size_t i = 0; i < material.size(); ++i) material[i] = static_cast<uint8_t>(i * 7 + 3);
+  EXPECT_EQ(hex(af_merge(material, 3, "sha1")),
+            "ee24e45290600c067d9d39ef3beadb8844e3cb5c3e8ad046e11da094ea84f731339fae133f8b19451dcd26ee00613488");
+  EXPECT_EQ(hex(af_merge(material, 3, "sha256")),
+            "3e02ba838041b2f449a600504963ce8d50b2d1dc58e1d79fa2be87f54c238bb7c7bf705eaf20eebed93903197f2e248b");
+}
+
 TEST(Luks1, HeaderHasTheFieldsWhereTheSpecificationPutsThem) {
   const Luks1Volume v = make();
   const Bytes& h = v.head;

@@ -174,6 +174,10 @@ TEST_P(DiskFlow, ShortQueueWithBacklogLosesNothing) {
     EXPECT_EQ(s.refused, 0u);
     EXPECT_EQ(device.rejected_while_blocked, 0u) << "submitted although told Busy";
     EXPECT_EQ(device.held(), 0u);
+    EXPECT_EQ(device.deepest, 1u) << "submitted from within a submission: the stack has no bound";
+    if (early) {
+      EXPECT_EQ(s.most_in_flight, 3u * 16) << "Busy that had been answered already held the pipeline up";
+    }
   }
 }
 
@@ -316,7 +320,12 @@ TEST(DiskPipeline, OneBadSectorFailsItsBioOnly) {
 }
 
 TEST(DiskPipeline, LostRequestRunsAgainOutOfPlaceAndFailsInPlace) {
-  for (const bool in_place : {false, true}) {
+  struct Case {
+    DiskDirection direction;
+    bool copy_writes, in_place;
+  };
+  for (const Case& c : {Case{DiskDirection::Encrypt, false, false}, Case{DiskDirection::Encrypt, true, true},
+                        Case{DiskDirection::Decrypt, false, true}}) {
     crypto::Registry r;
     FakeDevice device;
     device.options.depth = 4;
@@ -325,19 +334,19 @@ TEST(DiskPipeline, LostRequestRunsAgainOutOfPlaceAndFailsInPlace) {
     add_fake(r, device, "cbc(aes)");
     auto o = volume("aes-cbc-plain64", pattern(16));
     o.bio_bytes = 16 * 512;
-    o.copy_writes = in_place;
+    o.copy_writes = c.copy_writes;
     Bytes data = pattern(32 * 512), expected = data;
-    ASSERT_EQ(crypt_sectors(env(), o, DiskDirection::Encrypt, 0, expected), Status::Ok);
-    const Status s = crypt_sectors(env(r, device), o, DiskDirection::Encrypt, 0, data);
-    EXPECT_EQ(s, in_place ? Status::Io : Status::Ok);
-    if (!in_place) {
+    ASSERT_EQ(crypt_sectors(env(), o, c.direction, 0, expected), Status::Ok);
+    const Status s = crypt_sectors(env(r, device), o, c.direction, 0, data);
+    EXPECT_EQ(s, c.in_place ? Status::Io : Status::Ok);
+    if (!c.in_place) {
       EXPECT_TRUE(data == expected);
     }
   }
 }
 
 TEST(DiskPipeline, DeadDeviceEndsInANamedTimeout) {
-  auto* device = new FakeDevice;  // its requests stay pending for ever, and so does what they point to
+  static auto* device = new FakeDevice;  // its requests stay pending for ever, and so does what they point to
   device->options.dead = true;
   crypto::Registry r;
   add_fake(r, *device, "cbc(aes)");
@@ -349,6 +358,23 @@ TEST(DiskPipeline, DeadDeviceEndsInANamedTimeout) {
   EXPECT_NE(p.failure().find("waited 1000 rounds for the last disk buffers, with 1 bios under way and 3 cipher requests"),
             std::string::npos)
       << p.failure();
+}
+
+TEST(DiskPipeline, LateCompletionsAfterATimeoutTouchNothing) {
+  auto device = std::make_unique<FakeDevice>();
+  device->options.dead = true;
+  crypto::Registry r;
+  add_fake(r, *device, "cbc(aes)");
+  {
+    DiskPipeline p(env(r, *device), volume("aes-cbc-plain64", pattern(16)), [](const DiskBio&) { FAIL(); });
+    for (unsigned i = 0; i < 3; ++i) ASSERT_EQ(p.submit(DiskDirection::Encrypt, i * 8, pattern(4096)), Status::Ok);
+    EXPECT_EQ(p.drain(), Status::TimedOut);
+  }
+  device->options.dead = false;
+  const uint64_t before = device->submitted;
+  while (device->pump()) {
+  }
+  EXPECT_EQ(device->submitted, before) << "an abandoned pipeline went on";
 }
 
 TEST(DiskPipeline, DeviceThatAlwaysRefusesFailsTheBio) {

@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -85,9 +84,8 @@ class FakeDevice {
   uint64_t submitted = 0, completed = 0, busy = 0, refused = 0;
   uint64_t rejected_while_blocked = 0;  // submissions made although a Busy was not yet answered
   uint64_t submitted_in_callback = 0, busy_in_callback = 0;
-  uint64_t blocked_since = 0;
   size_t most_queued = 0;
-  std::set<const void*> destinations;
+  unsigned deepest = 0;  // submissions within submissions
 
   /// True while something is left to do.
   bool pump() {
@@ -119,6 +117,11 @@ class FakeDevice {
 
   Status submit(crypto::Skcipher& cipher, crypto::SkcipherRequest& r, bool encrypt) {
     const Job job{&cipher, &r, encrypt, submitted + refused};
+    struct Depth {
+      unsigned& now;
+      ~Depth() { --now; }
+    } leave{depth_};
+    deepest = std::max(deepest, ++depth_);
     if (in_callback_) ++submitted_in_callback;
     if (!backlog_.empty()) ++rejected_while_blocked;
     if (queue_.size() < options.depth) {
@@ -159,6 +162,7 @@ class FakeDevice {
   }
   std::deque<Job> queue_, backlog_;
   bool in_callback_ = false;
+  unsigned depth_ = 0;
 };
 
 class FakeCipher : public crypto::Skcipher {
