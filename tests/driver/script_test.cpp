@@ -53,7 +53,7 @@ void expect_unload(ScriptedPlatform& p) {
 }
 
 struct Cipher {
-  Cipher(ScriptedPlatform& p, Device& d, const char* name, std::span<const uint8_t> key) : platform(p) {
+  Cipher(ScriptedPlatform& p, Device& d, const char* name, std::span<const uint8_t> key) : device(d), results(p.results) {
     registry.set_selftest_enabled(false);
     EXPECT_EQ(d.register_algorithms(registry), Status::Ok);
     transform = registry.alloc_skcipher(name);
@@ -63,18 +63,19 @@ struct Cipher {
   crypto::SkcipherRequest request(size_t n) {
     segment = {memory, n};
     list = crypto::ScatterList(&segment, 1);
-    return {.src = &list, .dst = &list, .size_bytes = n, .iv = iv, .complete = done, .context = this};
+    return {.src = &list, .dst = &list, .size_bytes = n, .iv = iv, .complete = done, .context = &results};
   }
-  static void done(void* c, Status s) { static_cast<Cipher*>(c)->results.push_back(s); }
-  /// The n-th oldest descriptor's address that the driver would write, as its ring starts at the first allocation.
-  ScriptedPlatform& platform;
+  static void done(void* c, Status s) { static_cast<std::vector<Status>*>(c)->push_back(s); }
+  ~Cipher() { device.unregister(); }
+
+  Device& device;
   crypto::Registry registry;
   std::unique_ptr<crypto::Skcipher> transform;
   uint8_t* memory;
   uint8_t iv[16] = {1, 2, 3};
   crypto::Segment segment;
   crypto::ScatterList list;
-  std::vector<Status> results;
+  std::vector<Status>& results;  // the platform's: the device may end requests later than this object
 };
 
 /// Where channel 1's ring lies: the bounce pool takes the first 128 KiB of the space, then come the rings.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/status.h"
 #include "driver/platform/platform.h"
 
 namespace sec::test {
@@ -53,6 +54,7 @@ class ScriptedPlatform : public driver::Platform {
   }
   const std::vector<std::string>& log_lines() const { return log_; }
   unsigned syncs() const { return syncs_; }
+  std::vector<Status> results;  // of the test's requests
 
   uint32_t read32(uint32_t offset) override {
     cpu_.charge(driver::Cost::MmioRead);
