@@ -140,15 +140,13 @@ void Device::channel_error(Channel& ch) {
     }
     report(ch, errors, cdpr, located ? &ch.slot(bad) : nullptr);
     const bool exists = bad != ch.head;
-    const bool runs = continue_channel(ch, cdpr);
+    if (exists) ++stats_.descriptor_errors;
+    if (!continue_channel(ch, cdpr))
+      return recover_device(fmt::format("channel {} does not continue", ch.index), exists ? &ch : nullptr, bad);
     while (exists && ch.tail < bad)
       // Before the offender everything is done; a hole there was skipped by the engine and will never be.
       retire(ch, ch.slot(ch.tail).edesc->descriptor[0] == kDoneByte ? Status::Ok : Status::Io);
-    if (exists) {
-      ++stats_.descriptor_errors;
-      retire(ch, Status::Invalid);
-    }
-    if (!runs) return recover_device(fmt::format("channel {} does not continue", ch.index));
+    if (exists) retire(ch, Status::Invalid);
     flush_channel(ch);
     return;
   }
@@ -245,7 +243,8 @@ void Device::resolve_overflow(Channel& ch) {
 
 // --- Recovery of the whole engine ----------------------------------------------------------------------------------
 
-void Device::recover_device(std::string_view why) {
+/// `culprit` and `bad`: the channel and ring counter of the descriptor that is to blame, if one is.
+void Device::recover_device(std::string_view why, const Channel* culprit, uint64_t bad) {
   log(Platform::Level::Error, fmt::format("{}: resetting the engine", why));
   ++stats_.device_resets;
   platform_.sync_for_cpu();
@@ -263,8 +262,9 @@ void Device::recover_device(std::string_view why) {
     ch.pumping = true;  // nothing is sent before all of the old is gone
     while (ch.tail < until[ch.index]) {
       const bool done = ch.slot(ch.tail).edesc->descriptor[0] == kDoneByte;
-      if (!done) ++stats_.purged;
-      retire(ch, done ? Status::Ok : Status::Io);
+      const bool blamed = &ch == culprit && ch.tail == bad;
+      if (!done && !blamed) ++stats_.purged;
+      retire(ch, done ? Status::Ok : blamed ? Status::Invalid : Status::Io);
     }
     ch.pumping = held;
   }

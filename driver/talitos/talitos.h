@@ -180,7 +180,7 @@ class Device {
   void report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offender);
   bool continue_channel(Channel& ch, BusAddr offender);
   void resolve_overflow(Channel& ch);
-  void recover_device(std::string_view why);
+  void recover_device(std::string_view why, const Channel* culprit = nullptr, uint64_t bad = 0);
   void log(Platform::Level level, const std::string& text) { platform_.log(level, text); }
 
   // Algorithms (algs.cpp).

@@ -130,9 +130,10 @@ void FakeEngine::schedule_task(Handler t, void* c) {
   tasks_.emplace_back(t, c);
 }
 
-void FakeEngine::deliver() {
-  if (in_driver_ || !deliver_enabled) return;
+bool FakeEngine::deliver() {
+  if (in_driver_ || !deliver_enabled) return false;
   in_driver_ = true;
+  bool called = false;
   for (unsigned guard = 0; guard < 1'000'000; ++guard) {
     bool any = false;
     for (unsigned l = 0; l < 2; ++l)
@@ -148,8 +149,10 @@ void FakeEngine::deliver() {
       any = true;
     }
     if (!any) break;
+    called = true;
   }
   in_driver_ = false;
+  return called;
 }
 
 bool FakeEngine::run() {
@@ -157,7 +160,7 @@ bool FakeEngine::run() {
   for (bool moved = true; moved;) {
     moved = false;
     for (unsigned i = 0; i < channels_.size(); ++i) moved |= step(i);
-    deliver();
+    moved |= deliver();
     any |= moved;
   }
   return any;

@@ -33,8 +33,8 @@ class FakeEngine : public driver::Platform {
 
   /// Runs one descriptor of the channel. False: nothing to do, halted or hung.
   bool step(unsigned channel);
-  /// Calls handlers while their line is up, and tasks, until nothing is left.
-  void deliver();
+  /// Calls handlers while their line is up, and tasks, until nothing is left. True when anything was called.
+  bool deliver();
   /// Steps and delivers until nothing moves. True when anything happened.
   bool run();
 
