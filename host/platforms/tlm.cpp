@@ -152,10 +152,14 @@ void TlmPlatform::relax(uint64_t ns) {
 }
 
 void TlmPlatform::deliver() {
+  if (in_service_) return;
+  const bool busy = device_.engine().lines() || !tasks_.empty();
+  if (busy) cpu_state(CpuState::Irq);
   service([](void* d) {
     auto* device = static_cast<hw::SecDevice*>(d);
     return device->engine().lines();
   }, &device_);
+  if (busy) cpu_state(sleeping_ ? CpuState::Idle : CpuState::App);
 }
 
 /// From the engine's process: serve at once when the processor costs nothing and is asleep, else wake it.
@@ -180,11 +184,13 @@ bool TlmPlatform::wait_until(Condition done, void* context) {
   while (!done(context)) {
     if (in_service_ || quiet()) return false;
     sleeping_ = true;
+    cpu_state(CpuState::Idle);
     waiting_ = done;
     waiting_context_ = context;
     ++cpu_wakes_;
     sc_core::wait(wake_);
     sleeping_ = false;
+    cpu_state(CpuState::App);
     waiting_ = nullptr;
     if (starved_) {
       starved_ = false;
@@ -202,8 +208,10 @@ void TlmPlatform::sleep_until_ps(uint64_t t) {
     const uint64_t now = sim_time_ps();
     if (now >= t) return;
     sleeping_ = true;
+    cpu_state(CpuState::Idle);
     sc_core::wait(sc_time::from_value(t - now), wake_);
     sleeping_ = false;
+    cpu_state(CpuState::App);
     deliver();
     pass_charged_time();
   }

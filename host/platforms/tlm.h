@@ -55,6 +55,9 @@ class TlmPlatform final : public EnginePlatform, public sc_core::sc_module {
   uint64_t sim_time_ps() override { return sc_core::sc_time_stamp().value(); }
   std::string_view fidelity() const override { return "approx"; }
   hw::SecDevice& device() { return device_; }
+  /// What the processor does, for traces.
+  enum class CpuState : uint8_t { Idle, App, Irq };
+  std::function<void(uint64_t time_ps, CpuState)> on_cpu_state;
 
   /// Lets the charged time pass now.
   void pass_charged_time();
@@ -73,6 +76,9 @@ class TlmPlatform final : public EnginePlatform, public sc_core::sc_module {
 
  private:
   class ThreadDoor;
+  void cpu_state(CpuState s) {
+    if (on_cpu_state) [[unlikely]] on_cpu_state(sim_time_ps(), s);
+  }
   void processor();
   void deliver();
   void on_interrupt();
