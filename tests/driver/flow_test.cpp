@@ -395,7 +395,8 @@ TEST(Errors, ChannelThatWillNotContinueResetsTheEngine) {
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(accepted(b.submit(32, crypto::kMayBacklog)));
   h.engine.run();
   for (size_t i = 0; i < 40; ++i) {
-    const Status want = i < 3 || i >= 26 ? Status::Ok  // three took the places of the first three : i == 3 ? Status::Invalid : Status::Io;
+    // Three of the backlog had taken the places of the first three.
+    const Status want = i < 3 || i >= 26 ? Status::Ok : i == 3 ? Status::Invalid : Status::Io;
     EXPECT_EQ(b.jobs[i]->status, want) << i;
     EXPECT_EQ(b.jobs[i]->finished, 1u);
     if (want == Status::Ok) { EXPECT_TRUE(b.right(i)); }
