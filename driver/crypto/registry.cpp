@@ -9,7 +9,6 @@ namespace sec::crypto {
 struct Registry::Entry {
   Algorithm algorithm;
   std::string failure;
-  std::shared_ptr<void> abandoned;  // memory of a self-test request that never completed
 };
 
 namespace {
@@ -36,7 +35,7 @@ Status Registry::add(Algorithm a) {
     SelfTestResult r = run_selftest(a, pump_);
     a.info.selftest = r.verdict;
     entry->failure = std::move(r.failure);
-    entry->abandoned = std::move(r.abandoned);
+    if (r.abandoned) abandoned_.push_back(std::move(r.abandoned));
   }
   const bool failed = a.info.selftest == SelfTest::Failed;
   entry->algorithm = std::move(a);

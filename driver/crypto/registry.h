@@ -108,6 +108,7 @@ class Registry {
   struct Entry;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::function<bool()> pump_;
+  std::vector<std::shared_ptr<void>> abandoned_;  // memory of self-test requests that have not completed yet
   bool selftest_ = true;
 };
 

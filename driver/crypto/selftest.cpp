@@ -78,6 +78,7 @@ struct Run {
   SkcipherRequest request;
   HashRequest hash_request;
   unsigned finished = 0;
+  bool abandoned = false;
   Status status = Status::InProgress;
 
   static void complete(void* context, Status s) {
@@ -85,6 +86,10 @@ struct Run {
     if (s == Status::InProgress) return;
     ++run->finished;
     run->status = s;
+    if (run->abandoned) {  // too late: the transform must not outlive its driver, the memory may
+      run->cipher.reset();
+      run->hash.reset();
+    }
   }
 };
 
@@ -174,6 +179,7 @@ Outcome run_cipher(const Algorithm& a, const CipherVector& v, const Layout& layo
     run->cipher->flush();
     if (const std::string waited = wait_for(*run, pump); !waited.empty()) {
       Outcome o = fail(waited);
+      run->abandoned = true;
       o.abandoned = run;
       return o;
     }
@@ -215,6 +221,7 @@ Outcome run_hash(const Algorithm& a, const HashVector& v, std::vector<size_t> (*
     run->hash->flush();
     if (const std::string waited = wait_for(*run, pump); !waited.empty()) {
       Outcome o = fail(waited);
+      run->abandoned = true;
       o.abandoned = run;
       return o;
     }

@@ -9,7 +9,7 @@
 //
 // Asynchronous implementations: after each submission the test calls flush() and then `pump` until the
 // completion came, at most kSelftestPumpLimit times. A request that never completes fails the test with
-// a named message; its memory is then kept for ever, since the device may still write to it.
+// a named message; its memory is then kept as long as the registry, since the device may still write to it.
 #pragma once
 #include <functional>
 #include <memory>
