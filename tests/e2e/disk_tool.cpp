@@ -1,14 +1,18 @@
 // Disk images through the disk workload with the software back ends, for disk_interop.py. Prints one line of JSON per
 // run; each line of --batch holds the arguments of one run. Ciphers come from the back end with the highest priority
-// (intel-ipsec-mb for cbc, ctr and ecb, else OpenSSL) unless --driver names one.
+// (intel-ipsec-mb for cbc, ctr and ecb, else OpenSSL) unless --driver names one. `--engine`, as the first argument, adds the engine's ciphers, on
+// the functional platform, with the highest priority of all.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "common/diag.h"
+#include "driver/talitos/talitos.h"
 #include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
+#include "host/platforms/functional.h"
 #include "host/workloads/disk_run.h"
 
 namespace {
@@ -19,6 +23,28 @@ using namespace sec::host;
 struct Arguments {
   std::string action, key, passphrase, submission = "sector", driver;
   DiskRunOptions run;
+};
+
+/// The back ends of one call.
+struct World {
+  std::unique_ptr<FunctionalPlatform> platform;
+  crypto::Registry registry;
+  std::unique_ptr<driver::Device> device;
+
+  explicit World(bool engine) {
+    register_openssl(registry);
+    register_ipsecmb(registry);
+    if (!engine) return;
+    platform = std::make_unique<FunctionalPlatform>(regs::default_part());
+    platform->hold_interrupts(true);
+    registry.set_pump([this] { return platform->pump(); });
+    device = std::make_unique<driver::Device>(*platform);
+    if (device->probe(device_properties(regs::default_part())) != Status::Ok || device->register_algorithms(registry) != Status::Ok)
+      throw SetupError("the engine cannot be probed");
+  }
+  ~World() {
+    if (device) device->unregister();
+  }
 };
 
 void add_options(CLI::App& app, Arguments& a) {
@@ -53,14 +79,18 @@ std::vector<uint8_t> from_hex(const std::string& text) {
   return out;
 }
 
-void run(const crypto::Registry& registry, Arguments& a) {
+void run(World& world, Arguments& a) {
   DiskRunOptions& o = a.run;
   o.action = a.action == "encrypt" ? DiskAction::Encrypt : a.action == "decrypt" ? DiskAction::Decrypt : DiskAction::Dd;
   o.submission = a.submission == "bio" ? DiskSubmission::PerBio : DiskSubmission::PerSector;
   o.key = from_hex(a.key);
   o.passphrase.assign(a.passphrase.begin(), a.passphrase.end());
   DiskEnvironment environment;
-  environment.registry = &registry;
+  environment.registry = &world.registry;
+  if (world.platform) {
+    environment.dma = &world.platform->dma();
+    environment.pump = [&] { return world.platform->pump(); };
+  }
   environment.cipher_driver = a.driver;
   const DiskRunResult r = run_disk(o, environment);
   std::printf("{\"status\": \"%s\", \"cipher\": \"%s\", \"key_bits\": %u, \"driver\": \"%s\", \"warnings\": %zu, \"bytes\": [",
@@ -75,9 +105,13 @@ void run(const crypto::Registry& registry, Arguments& a) {
 
 int main(int argc, char** argv) {
   try {
-    crypto::Registry registry;
-    register_openssl(registry);
-    register_ipsecmb(registry);
+    const bool engine = argc > 1 && std::string(argv[1]) == "--engine";
+    if (engine) {
+      argv[1] = argv[0];
+      ++argv;
+      --argc;
+    }
+    World world(engine);
     if (argc == 3 && std::string(argv[1]) == "--batch") {
       std::ifstream file(argv[2]);
       if (!file) throw SetupError(std::string("the list of runs \"") + argv[2] + "\" cannot be read");
@@ -87,7 +121,7 @@ int main(int argc, char** argv) {
         CLI::App app;
         add_options(app, a);
         app.parse(line, false);
-        run(registry, a);
+        run(world, a);
       }
       return 0;
     }
@@ -95,7 +129,7 @@ int main(int argc, char** argv) {
     CLI::App app("Disk images, raw or LUKS1");
     add_options(app, a);
     CLI11_PARSE(app, argc, argv);
-    run(registry, a);
+    run(world, a);
     return 0;
   } catch (const SetupError& e) {
     std::fflush(stdout);
