@@ -333,7 +333,10 @@ std::string mode_meaning(Eu eu, uint8_t mode) {
       }
       if (name.empty()) return fmt::format("reserved mode {:#04x}", mode);
       const bool mac_only = name.find("MAC") != std::string_view::npos || name == "XOR";
-      return words({name, mac_only ? "" : direction(mode & kEncrypt), mode & kRdk ? "RDK" : "",
+      // Key stream modes are the same both ways, and drivers may leave ED clear.
+      const bool stream = name == "CTR" || name == "OFB";
+      const bool encrypt = mode & kEncrypt;
+      return words({name, mac_only || (stream && !encrypt) ? "" : direction(encrypt), mode & kRdk ? "RDK" : "",
                     mode & kInitMac ? "IM" : "", final_mac});
     }
     case Eu::Deu: {
