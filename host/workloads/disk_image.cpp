@@ -17,14 +17,16 @@ namespace fs = std::filesystem;
 
 ImageReader::ImageReader(std::string path, std::string option) : path_(std::move(path)), option_(std::move(option)) {
   // Checked before opening: opening a pipe without a writer would wait for ever.
-  struct stat st{};
+  struct stat st {};
   if (::stat(path_.c_str(), &st) != 0)
-    throw SetupError(fmt::format("{}: \"{}\" cannot be read ({}): name an existing image", option_, path_, std::strerror(errno)));
+    throw SetupError(
+        fmt::format("{}: \"{}\" cannot be read ({}): name an existing image", option_, path_, std::strerror(errno)));
   if (!S_ISREG(st.st_mode))
     throw SetupError(fmt::format("{}: \"{}\" is not a regular file: name an image file", option_, path_));
   fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0)
-    throw SetupError(fmt::format("{}: \"{}\" cannot be read ({}): check its permissions", option_, path_, std::strerror(errno)));
+    throw SetupError(
+        fmt::format("{}: \"{}\" cannot be read ({}): check its permissions", option_, path_, std::strerror(errno)));
   size_ = static_cast<uint64_t>(st.st_size);
 }
 
@@ -36,11 +38,11 @@ void ImageReader::read(uint64_t offset, std::span<uint8_t> out) const {
   while (!out.empty()) {
     const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      throw SetupError(fmt::format("{}: \"{}\" cannot be read ({})", option_, path_, std::strerror(errno)));
+    if (n < 0) throw SetupError(fmt::format("{}: \"{}\" cannot be read ({})", option_, path_, std::strerror(errno)));
     if (n == 0)
-      throw SetupError(fmt::format("{}: \"{}\" ends at byte {}, before what its size or header announces: is it truncated?",
-                                   option_, path_, offset));
+      throw SetupError(
+          fmt::format("{}: \"{}\" ends at byte {}, before what its size or header announces: is it truncated?", option_,
+                      path_, offset));
     out = out.subspan(static_cast<size_t>(n));
     offset += static_cast<uint64_t>(n);
   }
@@ -58,7 +60,8 @@ ImageWriter::ImageWriter(std::string path, std::string option) : path_(std::move
   std::error_code error;
   const fs::path real = fs::weakly_canonical(path_, error);
   target_ = error ? path_ : real.string();
-  if (fs::is_directory(target_, error)) throw SetupError(fmt::format("{}: \"{}\" is a directory: name a file", option_, path_));
+  if (fs::is_directory(target_, error))
+    throw SetupError(fmt::format("{}: \"{}\" is a directory: name a file", option_, path_));
   if (fs::exists(target_, error) && !fs::is_regular_file(target_, error))
     throw SetupError(fmt::format("{}: \"{}\" is not a regular file: name a file", option_, path_));
   temporary_ = target_ + ".part-XXXXXX";
@@ -101,7 +104,7 @@ void ImageWriter::read_back(uint64_t offset, std::span<uint8_t> out) const {
 
 void ImageWriter::commit() {
   if (temporary_.empty()) return;
-  struct stat st{};
+  struct stat st {};
   mode_t mode = 0;
   if (::stat(target_.c_str(), &st) == 0) {
     mode = st.st_mode & 07777;

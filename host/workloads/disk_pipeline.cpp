@@ -56,9 +56,9 @@ struct DiskPipeline::Core {
   unsigned outstanding = 0;
   uint64_t next = 0, left = 0;
   uint64_t completions = 0;
-  bool blocked = false;   // a request sits on a backlog
-  bool refused = false;   // NoSpace or Again: try again after a completion or a pump
-  bool working = false;   // issue() is on the stack
+  bool blocked = false;  // a request sits on a backlog
+  bool refused = false;  // NoSpace or Again: try again after a completion or a pump
+  bool working = false;  // issue() is on the stack
   bool in_callback = false;
   bool delivering = false;
   bool abandoned = false;  // the pipeline is gone; its memory stays until the last request has come back
@@ -69,19 +69,21 @@ struct DiskPipeline::Core {
       : environment(e),
         options(std::move(o)),
         sink(std::move(s)),
-        ivs((check_geometry(options.geometry), IvGenerator(options.cipher, options.key, options.geometry.sector_bytes))) {
+        ivs((check_geometry(options.geometry),
+             IvGenerator(options.cipher, options.key, options.geometry.sector_bytes))) {
     const size_t sector = options.geometry.sector_bytes;
     if (options.bio_bytes < sector || options.bio_bytes % sector || options.bio_bytes > (size_t{1} << 24))
-      throw SetupError(fmt::format("a bio of {} bytes is not possible: use a multiple of the sector size {} up to 16 MiB",
-                                   options.bio_bytes, sector));
+      throw SetupError(
+          fmt::format("a bio of {} bytes is not possible: use a multiple of the sector size {} up to 16 MiB",
+                      options.bio_bytes, sector));
     if (options.bios < 1 || options.bios > 4096)
       throw SetupError(fmt::format("{} bios under way are not possible: use 1 to 4096", options.bios));
     if (options.requests < 1 || options.requests > 65536)
       throw SetupError(fmt::format("{} requests in flight are not possible: use 1 to 65536", options.requests));
     cipher = allocate();
     if (const Status st = cipher->set_key(options.key); st != Status::Ok)
-      throw SetupError(fmt::format("{} does not accept this key of {} bits ({}): use another one", cipher->info().driver,
-                                   options.key.size() * 8, errno_name(st)));
+      throw SetupError(fmt::format("{} does not accept this key of {} bits ({}): use another one",
+                                   cipher->info().driver, options.key.size() * 8, errno_name(st)));
 
     const size_t per_bio = options.bio_bytes / sector;
     const size_t count = options.submission == DiskSubmission::PerBio
@@ -121,9 +123,10 @@ struct DiskPipeline::Core {
   uint8_t* block(size_t size) {
     void* p = environment.dma ? environment.dma->alloc(size, 64) : std::aligned_alloc(64, (size + 63) / 64 * 64);
     if (!p)
-      throw SetupError(fmt::format("{} bios of {} bytes do not fit into the memory shared with the engine: use fewer, "
-                                   "smaller ones or more memory",
-                                   options.bios, options.bio_bytes));
+      throw SetupError(
+          fmt::format("{} bios of {} bytes do not fit into the memory shared with the engine: use fewer, "
+                      "smaller ones or more memory",
+                      options.bios, options.bio_bytes));
     blocks.push_back(p);
     return static_cast<uint8_t*>(p);
   }
@@ -151,17 +154,19 @@ struct DiskPipeline::Core {
             i.selftest != crypto::SelfTest::Failed && (!best || i.priority > best->priority))
           best = &i;
       if (!best)
-        throw SetupError(fmt::format("the disk cipher {} needs {}, and no implementation is registered that passed its "
-                                     "self-test and does not allocate memory per request: choose another cipher, or name "
-                                     "a driver",
-                                     options.cipher.text, algorithm));
+        throw SetupError(
+            fmt::format("the disk cipher {} needs {}, and no implementation is registered that passed its "
+                        "self-test and does not allocate memory per request: choose another cipher, or name "
+                        "a driver",
+                        options.cipher.text, algorithm));
       name = best->driver;
     }
     auto found = registry.alloc_skcipher(name);
     if (!found)
-      throw SetupError(fmt::format("the disk cipher {} needs {}, and no implementation \"{}\" is registered or passed its "
-                                   "self-test: choose another cipher or driver",
-                                   options.cipher.text, algorithm, name));
+      throw SetupError(
+          fmt::format("the disk cipher {} needs {}, and no implementation \"{}\" is registered or passed its "
+                      "self-test: choose another cipher or driver",
+                      options.cipher.text, algorithm, name));
     if (found->info().name != algorithm)
       throw SetupError(fmt::format("the disk cipher {} needs {}, but \"{}\" implements {}: choose another driver",
                                    options.cipher.text, algorithm, name, found->info().name));
@@ -392,8 +397,8 @@ struct DiskPipeline::Core {
         idle = 0;
         continue;
       }
-      failure = fmt::format("waited {} rounds for {}, with {} bios under way and {} cipher requests unanswered", idle, what,
-                            used, outstanding);
+      failure = fmt::format("waited {} rounds for {}, with {} bios under way and {} cipher requests unanswered", idle,
+                            what, used, outstanding);
       return Status::TimedOut;
     }
     return Status::Ok;
@@ -406,7 +411,8 @@ struct DiskPipeline::Core {
         first_unit % g.units_per_sector())
       return Status::Invalid;
     if (used == options.bios)
-      if (const Status s = wait("a free disk buffer", [this] { return used < options.bios; }); s != Status::Ok) return s;
+      if (const Status s = wait("a free disk buffer", [this] { return used < options.bios; }); s != Status::Ok)
+        return s;
     Bio& bio = bios[(head + used) % options.bios];
     bio.size_bytes = data.size();
     bio.sectors = data.size() / g.sector_bytes;

@@ -53,7 +53,8 @@ class PhaseRunner {
       for (size_t at = 0; at < data.size() && status == Status::Ok; at += options_.bio_bytes) {
         const size_t n = std::min(options_.bio_bytes, data.size() - at);
         if (disk_ns_per_byte_ > 0 && direction_ == DiskDirection::Decrypt) {
-          disk_free_ns_ = std::max(disk_free_ns_, now()) + static_cast<uint64_t>(disk_ns_per_byte_ * static_cast<double>(n));
+          disk_free_ns_ =
+              std::max(disk_free_ns_, now()) + static_cast<uint64_t>(disk_ns_per_byte_ * static_cast<double>(n));
           idle_until(disk_free_ns_);  // while the bios before this one are being decrypted
           pipeline_.poll();
         }
@@ -66,8 +67,8 @@ class PhaseRunner {
     if (status == Status::TimedOut) failure = pipeline_.failure();
     if (status == Status::Ok && phase_.failed_requests) {
       status = Status::Io;
-      failure = fmt::format("{} of {} {} requests failed; the first error was {}", phase_.failed_requests, phase_.requests,
-                            phase_.name, errno_name(first_error_));
+      failure = fmt::format("{} of {} {} requests failed; the first error was {}", phase_.failed_requests,
+                            phase_.requests, phase_.name, errno_name(first_error_));
     }
     phase_.end_ns = std::max(phase_.end_ns, now());
     phase_.stats = pipeline_.stats();
@@ -143,9 +144,15 @@ class DiskRun {
   DiskRunResult run() {
     check();
     switch (options_.action) {
-      case DiskAction::Encrypt: encrypt(); break;
-      case DiskAction::Decrypt: decrypt(); break;
-      case DiskAction::Dd: dd(); break;
+      case DiskAction::Encrypt:
+        encrypt();
+        break;
+      case DiskAction::Decrypt:
+        decrypt();
+        break;
+      case DiskAction::Dd:
+        dd();
+        break;
     }
     return std::move(result_);
   }
@@ -155,7 +162,8 @@ class DiskRun {
     if (options_.queue_depth < 1 || options_.queue_depth > 256)
       throw SetupError(fmt::format("--queue-depth: {} is not possible: use 1 to 256", options_.queue_depth));
     if (options_.request_bytes == 0 || options_.request_bytes > (size_t{1} << 28))
-      throw SetupError(fmt::format("--request-size: {} bytes are not possible: use up to 256 MiB", options_.request_bytes));
+      throw SetupError(
+          fmt::format("--request-size: {} bytes are not possible: use up to 256 MiB", options_.request_bytes));
     if (options_.action != DiskAction::Dd && options_.input_path.empty())
       throw SetupError("--in: an input image is needed");
     if (options_.action != DiskAction::Dd && options_.output_path.empty())
@@ -178,8 +186,8 @@ class DiskRun {
     v.geometry = options_.geometry;
     check_geometry(v.geometry);
     if (options_.first_unit % v.geometry.units_per_sector())
-      throw SetupError(fmt::format("--skip: {} units of 512 bytes are not whole sectors of {} bytes", options_.first_unit,
-                                   v.geometry.sector_bytes));
+      throw SetupError(fmt::format("--skip: {} units of 512 bytes are not whole sectors of {} bytes",
+                                   options_.first_unit, v.geometry.sector_bytes));
     return v;
   }
 
@@ -225,9 +233,10 @@ class DiskRun {
 
   static void need_whole_sectors(const ImageReader& file, uint64_t bytes, unsigned sector_bytes) {
     if (bytes % sector_bytes)
-      throw SetupError(fmt::format("--in: the size of \"{}\", {} bytes, is not a multiple of the sector size {}: pad it, or "
-                                   "choose another sector size",
-                                   file.path(), bytes, sector_bytes));
+      throw SetupError(
+          fmt::format("--in: the size of \"{}\", {} bytes, is not a multiple of the sector size {}: pad it, or "
+                      "choose another sector size",
+                      file.path(), bytes, sector_bytes));
   }
 
   void convert(DiskPipelineOptions volume, DiskDirection direction, uint64_t first_unit, const ImageReader& in,
@@ -276,8 +285,8 @@ class DiskRun {
     }
     ImageWriter out(options_.output_path, "--out");
     out.append(container.head);
-    convert(luks_volume(container.header, std::move(container.key), options_.output_path), DiskDirection::Encrypt, 0, in, 0,
-            in.size_bytes(), out);
+    convert(luks_volume(container.header, std::move(container.key), options_.output_path), DiskDirection::Encrypt, 0,
+            in, 0, in.size_bytes(), out);
   }
 
   void decrypt() {

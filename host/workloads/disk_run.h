@@ -1,15 +1,17 @@
 // One disk run as a user asks for it. The command line and the benchmarks are thin layers over run_disk.
 //
 //   Encrypt, Decrypt   an image file to another (or onto itself), raw or in a LUKS1 container
-//   Dd                 the founding benchmark: `total_bytes` of made-up data written in requests of 1 MiB at queue depth 1,
-//                      then read back and compared. The ciphertext goes to the output file, or to a temporary
+//   Dd                 the founding benchmark: `total_bytes` of made-up data written in requests of 1 MiB at
+//                      queue depth 1, then read back and compared. The ciphertext goes to the output file, or to a
+//                      temporary
 //
-// Work comes in requests of `request_bytes`, which are cut into bios; `queue_depth` requests are under way at a time. The
-// latency of a request runs from its submission to the end of its last bio, on the platform's clock.
+// Work comes in requests of `request_bytes`, which are cut into bios; `queue_depth` requests are under way at a time.
+// The latency of a request runs from its submission to the end of its last bio, on the platform's clock.
 //
 // Disk model (Dd only, and only with a clock): a disk that moves `disk_bytes_per_s` and does one thing at a time, in
-// order. A write occupies it from the time its bio is encrypted, a read delivers bio after bio, each decrypted while the next
-// is being read. 0 is an endless fast disk, which shows the crypto alone. UNMODELLED: seek and command times, caches.
+// order. A write occupies it from the time its bio is encrypted, a read delivers bio after bio, each decrypted while
+// the next is being read. 0 is an endless fast disk, which shows the crypto alone. UNMODELLED: seek and command times,
+// caches.
 //
 // Data made for Dd: 64-bit words of splitmix64 over (seed, position), so any part can be made again for the comparison.
 #pragma once
@@ -34,7 +36,7 @@ struct DiskRunOptions {
   std::vector<uint8_t> key;  // empty with Dd: made from the seed, of the cipher's usual size
   unsigned key_bytes = 0;    // Dd without a key, and new LUKS containers; 0: the usual size
   SectorGeometry geometry;
-  uint64_t first_unit = 0;   // of the image within its volume
+  uint64_t first_unit = 0;  // of the image within its volume
 
   // LUKS1. Decrypt: the input is a container. Encrypt: the output becomes one, with the head and the master key of
   // `luks_container` if given, else a new one.
@@ -48,8 +50,8 @@ struct DiskRunOptions {
   DiskSubmission submission = DiskSubmission::PerSector;
   size_t request_bytes = 1024 * 1024;
   size_t bio_bytes = 128 * 1024;
-  unsigned queue_depth = 1;      // of requests
-  unsigned crypto_requests = 64; // sectors under way, PerSector
+  unsigned queue_depth = 1;       // of requests
+  unsigned crypto_requests = 64;  // sectors under way, PerSector
   bool copy_writes = false;
 
   // Dd.
@@ -63,11 +65,11 @@ struct DiskRunOptions {
 struct DiskPhase {
   std::string name;  // "write", "read"
   uint64_t requests = 0, failed_requests = 0;
-  uint64_t bytes = 0;                // that came out well
+  uint64_t bytes = 0;  // that came out well
   DiskStats stats;
-  std::vector<uint64_t> latency_ns;  // per request; empty without a clock
-  uint64_t start_ns = 0, end_ns = 0; // with the disk model: when the disk was done
-  uint64_t wrong_bytes = 0;          // Dd: read back unlike what was written
+  std::vector<uint64_t> latency_ns;   // per request; empty without a clock
+  uint64_t start_ns = 0, end_ns = 0;  // with the disk model: when the disk was done
+  uint64_t wrong_bytes = 0;           // Dd: read back unlike what was written
 };
 
 struct DiskRunResult {
@@ -75,7 +77,7 @@ struct DiskRunResult {
   std::string failure;
   std::vector<std::string> warnings;
   std::vector<DiskPhase> phases;
-  std::string cipher;         // in full
+  std::string cipher;                    // in full
   std::string algorithm, cipher_driver;  // what was really used
   unsigned key_bits = 0;
   unsigned sector_bytes = 0;

@@ -123,10 +123,12 @@ void check_disk_key(const DiskCipherSpec& spec, size_t key_bytes, std::string_vi
 
 void check_geometry(const SectorGeometry& g) {
   if (g.sector_bytes < 512 || g.sector_bytes > 4096 || !std::has_single_bit(g.sector_bytes))
-    throw SetupError(fmt::format("a sector size of {} bytes is not possible: use 512, 1024, 2048 or 4096", g.sector_bytes));
+    throw SetupError(
+        fmt::format("a sector size of {} bytes is not possible: use 512, 1024, 2048 or 4096", g.sector_bytes));
   if (g.iv_offset % g.units_per_sector())
-    throw SetupError(fmt::format("the IV offset {} must be a multiple of {} units of 512 bytes, since sectors have {} bytes",
-                                 g.iv_offset, g.units_per_sector(), g.sector_bytes));
+    throw SetupError(
+        fmt::format("the IV offset {} must be a multiple of {} units of 512 bytes, since sectors have {} bytes",
+                    g.iv_offset, g.units_per_sector(), g.sector_bytes));
 }
 
 std::string iv_reuse_warning(const DiskCipherSpec& spec, const SectorGeometry& geometry, uint64_t first_unit,
@@ -135,7 +137,8 @@ std::string iv_reuse_warning(const DiskCipherSpec& spec, const SectorGeometry& g
   const uint64_t last = geometry.iv_number(first_unit + units - geometry.units_per_sector());
   if (last >> 32 == 0) return {};
   return fmt::format(
-      "the IV mode \"plain\" keeps 32 bits of the sector number, and this volume reaches number {}: IVs repeat every 2^32 "
+      "the IV mode \"plain\" keeps 32 bits of the sector number, and this volume reaches number {}: IVs repeat every "
+      "2^32 "
       "units (2 TiB with sectors of 512 bytes); use plain64",
       last);
 }
@@ -144,8 +147,9 @@ struct IvGenerator::BareCipher {
   EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
 
   explicit BareCipher(std::span<const uint8_t> key) {
-    const EVP_CIPHER* cipher =
-        key.size() == 16 ? EVP_aes_128_ecb() : key.size() == 24 ? EVP_aes_192_ecb() : EVP_aes_256_ecb();
+    const EVP_CIPHER* cipher = key.size() == 16   ? EVP_aes_128_ecb()
+                               : key.size() == 24 ? EVP_aes_192_ecb()
+                                                  : EVP_aes_256_ecb();
     SEC_CHECK(context && (key.size() == 16 || key.size() == 24 || key.size() == 32), "bare AES of an IV mode");
     SEC_CHECK(EVP_EncryptInit_ex(context, cipher, nullptr, key.data(), nullptr) == 1, "bare AES of an IV mode");
     EVP_CIPHER_CTX_set_padding(context, 0);

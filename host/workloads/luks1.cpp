@@ -37,8 +37,8 @@ const EVP_MD* need_hash(std::string_view name, std::string_view where) {
   // Asked for rather than looked up: OpenSSL lists digests whose provider is not loaded.
   uint8_t digest[EVP_MAX_MD_SIZE];
   if (!md || EVP_Digest(nullptr, 0, digest, nullptr, md, nullptr) != 1)
-    throw SetupError(fmt::format("{}: the LUKS hash \"{}\" is not offered here: use sha1, sha224, sha256, sha384 or sha512",
-                                 where, name));
+    throw SetupError(fmt::format(
+        "{}: the LUKS hash \"{}\" is not offered here: use sha1, sha224, sha256, sha384 or sha512", where, name));
   return md;
 }
 
@@ -117,7 +117,8 @@ Luks1Header parse_luks1(std::span<const uint8_t> head, uint64_t file_bytes, std:
   const auto damaged = [&](const std::string& why) {
     return SetupError(fmt::format("\"{}\": the LUKS header is damaged: {}", file, why));
   };
-  if (head.size() < kSlotsAt || head.size() < kLuks1HeaderBytes || std::memcmp(head.data(), kMagic, sizeof kMagic) != 0) {
+  if (head.size() < kSlotsAt || head.size() < kLuks1HeaderBytes ||
+      std::memcmp(head.data(), kMagic, sizeof kMagic) != 0) {
     if (head.size() >= sizeof kMagic && std::memcmp(head.data(), kMagic, sizeof kMagic) == 0)
       throw SetupError(fmt::format("\"{}\" is truncated: it has {} bytes, and a LUKS header has {}", file, file_bytes,
                                    kLuks1HeaderBytes));
@@ -125,9 +126,10 @@ Luks1Header parse_luks1(std::span<const uint8_t> head, uint64_t file_bytes, std:
   }
   const uint16_t version = load_be16(head.data() + kVersionAt);
   if (version != 1)
-    throw SetupError(fmt::format("\"{}\" is a LUKS container of version {}, and only version 1 is supported: make it with "
-                                 "luksFormat --type luks1 or qemu-img create -f luks",
-                                 file, version));
+    throw SetupError(
+        fmt::format("\"{}\" is a LUKS container of version {}, and only version 1 is supported: make it with "
+                    "luksFormat --type luks1 or qemu-img create -f luks",
+                    file, version));
   Luks1Header h;
   h.cipher_name = text_field(head, kCipherNameAt, kNameBytes, file, "cipher name");
   h.cipher_mode = text_field(head, kCipherModeAt, kNameBytes, file, "cipher mode");
@@ -143,7 +145,8 @@ Luks1Header parse_luks1(std::span<const uint8_t> head, uint64_t file_bytes, std:
   check_disk_key(h.cipher(where), h.key_bytes, where);
   need_hash(h.hash, where);
   if (h.digest_iterations < 1 || h.digest_iterations > kLuks1MaxIterations)
-    throw damaged(fmt::format("{} iterations for the key digest, expected 1 to {}", h.digest_iterations, kLuks1MaxIterations));
+    throw damaged(
+        fmt::format("{} iterations for the key digest, expected 1 to {}", h.digest_iterations, kLuks1MaxIterations));
   if (h.payload_offset_bytes() < kLuks1HeaderBytes)
     throw damaged(fmt::format("the payload offset is {} sectors, inside the header", h.payload_offset_units));
   if (h.payload_offset_bytes() > file_bytes)
@@ -166,14 +169,16 @@ Luks1Header parse_luks1(std::span<const uint8_t> head, uint64_t file_bytes, std:
     slot.stripes = load_be32(p + kSlotStripesAt);
     if (!slot.active) continue;  // what else a disabled slot says does not matter
     if (slot.iterations < 1 || slot.iterations > kLuks1MaxIterations)
-      throw damaged(fmt::format("key slot {} has {} iterations, expected 1 to {}", i, slot.iterations, kLuks1MaxIterations));
+      throw damaged(
+          fmt::format("key slot {} has {} iterations, expected 1 to {}", i, slot.iterations, kLuks1MaxIterations));
     if (slot.stripes < 1 || slot.stripes > kMaxStripes)
       throw damaged(fmt::format("key slot {} has {} stripes, expected {}", i, slot.stripes, kLuks1Stripes));
     const uint64_t end = slot.area_offset_units + area_units(h.key_bytes, slot.stripes);
     if (slot.area_offset_units * kUnitBytes < kLuks1HeaderBytes || end > h.payload_offset_units)
-      throw damaged(fmt::format("the key material of slot {} lies at sectors {} to {}, outside the space between header and "
-                                "payload",
-                                i, slot.area_offset_units, end));
+      throw damaged(
+          fmt::format("the key material of slot {} lies at sectors {} to {}, outside the space between header and "
+                      "payload",
+                      i, slot.area_offset_units, end));
   }
   return h;
 }
@@ -248,8 +253,8 @@ std::vector<uint8_t> unlock_luks1(const Luks1Header& header, const ImageReader& 
     std::vector<uint8_t> material(area_units(header.key_bytes, slot.stripes) * kUnitBytes);
     file.read(uint64_t{slot.area_offset_units} * kUnitBytes, material);
     crypt_material(cipher, slot_key, DiskDirection::Decrypt, material, environment, file.path());
-    std::vector<uint8_t> key = af_merge(std::span(material).first(size_t{header.key_bytes} * slot.stripes), slot.stripes,
-                                        header.hash);
+    std::vector<uint8_t> key =
+        af_merge(std::span(material).first(size_t{header.key_bytes} * slot.stripes), slot.stripes, header.hash);
     std::array<uint8_t, kLuks1DigestBytes> digest;
     pbkdf2(key, header.digest_salt, header.digest_iterations, hash, digest);
     OPENSSL_cleanse(slot_key.data(), slot_key.size());
@@ -267,7 +272,8 @@ Luks1Volume format_luks1(const Luks1FormatOptions& options, std::span<const uint
   check_disk_key(cipher, key_bytes, "--key-size");
   const EVP_MD* hash = need_hash(options.hash, "--hash");
   if (options.iterations < 1 || options.iterations > kLuks1MaxIterations)
-    throw SetupError(fmt::format("--iterations: {} is not possible: use 1 to {}", options.iterations, kLuks1MaxIterations));
+    throw SetupError(
+        fmt::format("--iterations: {} is not possible: use 1 to {}", options.iterations, kLuks1MaxIterations));
   if (passphrase.empty()) throw SetupError("a LUKS container needs a passphrase that is not empty");
 
   uint64_t state = options.seed.value_or(0);
@@ -301,12 +307,14 @@ Luks1Volume format_luks1(const Luks1FormatOptions& options, std::span<const uint
   random(id);
   id[6] = static_cast<uint8_t>((id[6] & 0x0f) | 0x40);  // a random UUID, RFC 4122 4.4
   id[8] = static_cast<uint8_t>((id[8] & 0x3f) | 0x80);
-  for (size_t i = 0; i < id.size(); ++i) h.uuid += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id[i]);
+  for (size_t i = 0; i < id.size(); ++i)
+    h.uuid += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id[i]);
 
   // All eight slots have their place, as other tools will want to add passphrases.
   const auto area = static_cast<uint32_t>(area_units(key_bytes, kLuks1Stripes));
   const uint32_t step = (area + kAreaAlignUnits - 1) / kAreaAlignUnits * kAreaAlignUnits;
-  for (size_t i = 0; i < kLuks1Slots; ++i) h.slots[i].area_offset_units = kAreaAlignUnits + static_cast<uint32_t>(i) * step;
+  for (size_t i = 0; i < kLuks1Slots; ++i)
+    h.slots[i].area_offset_units = kAreaAlignUnits + static_cast<uint32_t>(i) * step;
   h.payload_offset_units = kAreaAlignUnits + kLuks1Slots * step;
 
   Luks1Slot& slot = h.slots[0];

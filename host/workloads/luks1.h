@@ -1,15 +1,15 @@
 // LUKS1 containers: the header, opening one with a passphrase, and making one. [LUKS1] is the LUKS1 On-Disk
 // Format Specification 1.2.3.
 //
-//   sector 0       header, 592 bytes, big-endian: names of cipher, mode and hash; payload offset; key size; digest of the
-//                  master key; eight key slots
-//   per slot       key material: the master key, blown up to 4000 stripes by the anti-forensic splitter, encrypted
-//                  with the volume's own cipher under a key derived from the passphrase by PBKDF2; its sectors count from 0
-//   payload        the disk; its sectors count from 0 again. Sectors have 512 bytes, IV numbers are those of iv_modes.h
+//   sector 0   header, 592 bytes, big-endian: names of cipher, mode and hash; payload offset; key size; digest of the
+//              master key; eight key slots
+//   per slot   key material: the master key, blown up to 4000 stripes by the anti-forensic splitter, encrypted with
+//              the volume's own cipher under a key derived from the passphrase by PBKDF2; its sectors count from 0
+//   payload    the disk; its sectors count from 0 again. Sectors have 512 bytes, IV numbers are those of iv_modes.h
 //
 // All sectors, those of the key material and of the payload, go through the Skcipher that the environment names, so
 // through the engine when asked. PBKDF2, the splitter's hash and random numbers are OpenSSL's. Opening and making a
-// container charges no processor time: it is set-up, not the workload.
+// container charges no SectorWork and the like: it is set-up, not the workload (a driver still charges its own costs).
 //
 // Every field read is checked before it is used; whatever is wrong with a file is a SetupError naming it.
 // UNMODELLED: LUKS2, detached headers, writing to several slots, ciphers other than those of iv_modes.h.

@@ -1,4 +1,5 @@
-// The disk workload on driver and engine: data against the software, queues, shared memory, and the shape of simulated time.
+// The disk workload on driver and engine: data against the software, queues, shared memory, and the shape of simulated
+// time.
 #include <gtest/gtest.h>
 
 #include "driver/talitos/talitos.h"
@@ -50,9 +51,11 @@ TEST(DiskEngine, CiphertextIsThatOfTheSoftwareOnEveryPart) {
             software_environment.registry = &software();
             ASSERT_EQ(crypt_sectors(software_environment, o, DiskDirection::Encrypt, 16, expected), Status::Ok);
             std::string failure;
-            ASSERT_EQ(crypt_sectors(engine.environment, o, DiskDirection::Encrypt, 16, data, &failure), Status::Ok) << failure;
+            ASSERT_EQ(crypt_sectors(engine.environment, o, DiskDirection::Encrypt, 16, data, &failure), Status::Ok)
+                << failure;
             ASSERT_TRUE(data == expected) << part.name << " " << cipher << " " << sector;
-            ASSERT_EQ(crypt_sectors(engine.environment, o, DiskDirection::Decrypt, 16, data, &failure), Status::Ok) << failure;
+            ASSERT_EQ(crypt_sectors(engine.environment, o, DiskDirection::Decrypt, 16, data, &failure), Status::Ok)
+                << failure;
             ASSERT_TRUE(data == plain) << part.name << " " << cipher << " " << sector;
           }
     EXPECT_EQ(engine.device.stats().bounced_segments, before.bounced_segments) << "buffers lie in shared memory";
@@ -174,7 +177,8 @@ TEST(DiskEngineTimed, PerBioChargesItsBios) {
   const uint64_t sectors = 2 * o.total_bytes / 512, bios = 2 * o.total_bytes / o.bio_bytes;
   EXPECT_EQ(t.cpu.count[static_cast<size_t>(driver::Cost::SectorWork)], bios);
   EXPECT_EQ(t.cpu.count[static_cast<size_t>(driver::Cost::ApiCall)], bios);
-  EXPECT_EQ(t.cpu.count[static_cast<size_t>(driver::Cost::SubmitRequest)], sectors) << "still one descriptor per sector";
+  EXPECT_EQ(t.cpu.count[static_cast<size_t>(driver::Cost::SubmitRequest)], sectors)
+      << "still one descriptor per sector";
   for (const DiskPhase& p : t.result.phases) RecordProperty(p.name + "_mb_per_s", std::to_string(mb_per_s(p)));
 }
 

@@ -1,7 +1,7 @@
 // Disk images through the disk workload with the software back ends, for disk_interop.py. Prints one line of JSON per
 // run; each line of --batch holds the arguments of one run. Ciphers come from the back end with the highest priority
-// (intel-ipsec-mb for cbc, ctr and ecb, else OpenSSL) unless --driver names one. `--engine`, as the first argument, adds the engine's ciphers, on
-// the functional platform, with the highest priority of all.
+// (intel-ipsec-mb for cbc, ctr and ecb, else OpenSSL) unless --driver names one. `--engine`, as the first argument,
+// adds the engine's ciphers, on the functional platform, with the highest priority of all.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
@@ -39,7 +39,8 @@ struct World {
     platform->hold_interrupts(true);
     registry.set_pump([this] { return platform->pump(); });
     device = std::make_unique<driver::Device>(*platform);
-    if (device->probe(device_properties(regs::default_part())) != Status::Ok || device->register_algorithms(registry) != Status::Ok)
+    if (device->probe(device_properties(regs::default_part())) != Status::Ok ||
+        device->register_algorithms(registry) != Status::Ok)
       throw SetupError("the engine cannot be probed");
   }
   ~World() {
@@ -75,7 +76,8 @@ std::vector<uint8_t> from_hex(const std::string& text) {
   std::vector<uint8_t> out;
   if (text.size() % 2 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
     throw SetupError("--key: not a hexadecimal number with two digits per byte");
-  for (size_t i = 0; i < text.size(); i += 2) out.push_back(static_cast<uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i < text.size(); i += 2)
+    out.push_back(static_cast<uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
   return out;
 }
 
@@ -93,9 +95,10 @@ void run(World& world, Arguments& a) {
   }
   environment.cipher_driver = a.driver;
   const DiskRunResult r = run_disk(o, environment);
-  std::printf("{\"status\": \"%s\", \"cipher\": \"%s\", \"key_bits\": %u, \"driver\": \"%s\", \"warnings\": %zu, \"bytes\": [",
-              std::string(errno_name(r.status)).c_str(), r.cipher.c_str(), r.key_bits, r.cipher_driver.c_str(),
-              r.warnings.size());
+  std::printf(
+      "{\"status\": \"%s\", \"cipher\": \"%s\", \"key_bits\": %u, \"driver\": \"%s\", \"warnings\": %zu, \"bytes\": [",
+      std::string(errno_name(r.status)).c_str(), r.cipher.c_str(), r.key_bits, r.cipher_driver.c_str(),
+      r.warnings.size());
   for (size_t i = 0; i < r.phases.size(); ++i)
     std::printf("%s%llu", i ? ", " : "", static_cast<unsigned long long>(r.phases[i].bytes));
   std::printf("]}\n");

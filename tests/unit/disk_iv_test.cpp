@@ -1,7 +1,6 @@
-#include "host/workloads/iv_modes.h"
-
 #include <gtest/gtest.h>
 
+#include "host/workloads/iv_modes.h"
 #include "tests/unit/disk_support.h"
 
 namespace sec::test {
@@ -94,10 +93,10 @@ TEST(DiskCipherSpec, ReadsTheFoundingSpecifications) {
 }
 
 TEST(DiskCipherSpec, RefusesInOneSentenceThatListsWhatIsSupported) {
-  for (const char* bad : {"", "serpent-xts-plain64", "aes-", "aes-cbc", "aes-cbc-", "aes-cbc-plain65", "aes-gcm-random",
-                          "aes:64-cbc-lmk", "capi:cbc(aes)-plain64", "aes-cbc-essiv", "aes-cbc-essiv:sha1",
-                          "aes-cbc-plain64:sha256", "des3_ede-xts-plain64", "des3_ede-cbc-essiv:sha256", "aes-xts-eboiv",
-                          "aes-lrw-benbi", "aes-cbc-elephant"}) {
+  for (const char* bad :
+       {"", "serpent-xts-plain64", "aes-", "aes-cbc", "aes-cbc-", "aes-cbc-plain65", "aes-gcm-random", "aes:64-cbc-lmk",
+        "capi:cbc(aes)-plain64", "aes-cbc-essiv", "aes-cbc-essiv:sha1", "aes-cbc-plain64:sha256",
+        "des3_ede-xts-plain64", "des3_ede-cbc-essiv:sha256", "aes-xts-eboiv", "aes-lrw-benbi", "aes-cbc-elephant"}) {
     const std::string text = setup_error([&] { parse_disk_cipher(bad, "--cipher"); });
     EXPECT_NE(text.find("supported are aes-"), std::string::npos) << bad << ": " << text;
     EXPECT_EQ(text.find("--cipher"), 0u) << bad;

@@ -1,5 +1,3 @@
-#include "host/workloads/luks1.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -7,6 +5,7 @@
 #include <fstream>
 
 #include "common/endian.h"
+#include "host/workloads/luks1.h"
 #include "tests/unit/disk_support.h"
 
 namespace sec::test {
@@ -24,7 +23,8 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
   std::string write(const std::string& name, const Bytes& bytes) const {
     const std::string p = (path / name).string();
-    std::ofstream(p, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(p, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return p;
   }
 };
@@ -36,7 +36,8 @@ DiskEnvironment env() {
 }
 const Bytes kPassphrase = {'o', 'p', 'e', 'n'};
 
-Luks1Volume make(const std::string& cipher = "aes-cbc-essiv:sha256", unsigned key_bytes = 16, const std::string& hash = "sha256") {
+Luks1Volume make(const std::string& cipher = "aes-cbc-essiv:sha256", unsigned key_bytes = 16,
+                 const std::string& hash = "sha256") {
   Luks1FormatOptions o;
   o.cipher = cipher;
   o.key_bytes = key_bytes;
@@ -102,14 +103,18 @@ TEST(Luks1, HeaderSurvivesReadingAndWriting) {
 
 TEST(Luks1, OpensWithTheRightPassphraseOnly) {
   const Folder folder;
-  for (const auto& [cipher, key_bytes] : std::vector<std::pair<std::string, unsigned>>{
-           {"aes-cbc-essiv:sha256", 16}, {"aes-cbc-plain64", 32}, {"aes-xts-plain64", 64}, {"aes-ecb", 16}, {"aes-ctr-plain64", 24}}) {
+  for (const auto& [cipher, key_bytes] : std::vector<std::pair<std::string, unsigned>>{{"aes-cbc-essiv:sha256", 16},
+                                                                                       {"aes-cbc-plain64", 32},
+                                                                                       {"aes-xts-plain64", 64},
+                                                                                       {"aes-ecb", 16},
+                                                                                       {"aes-ctr-plain64", 24}}) {
     const Luks1Volume v = make(cipher, key_bytes);
     const ImageReader file(folder.write("c", v.head), "--in");
     const Luks1Header h = parse_luks1(v.head, v.head.size(), file.path());
     EXPECT_EQ(unlock_luks1(h, file, kPassphrase, env()), v.key) << cipher;
     const std::string text = setup_error([&] { static_cast<void>(unlock_luks1(h, file, Bytes{'n', 'o'}, env())); });
-    EXPECT_NE(text.find("no key slot of \"" + file.path() + "\" opens with this passphrase"), std::string::npos) << text;
+    EXPECT_NE(text.find("no key slot of \"" + file.path() + "\" opens with this passphrase"), std::string::npos)
+        << text;
     EXPECT_NE(setup_error([&] { static_cast<void>(unlock_luks1(h, file, Bytes{}, env())); }), "");
   }
 }
@@ -160,9 +165,9 @@ TEST(Luks1, DamagedHeadersAreRefusedWithAReason) {
   };
   for (const Damage& d : std::vector<Damage>{{0, 0, "not a LUKS container"},
                                              {4, 0xbabe0002, "version 2"},
-                                             {8, 0x786f7200, "is not known"},            // cipher "xor"
-                                             {40, 0x6c727700, "is not known"},           // mode "lrw"
-                                             {72, 0x666f6f00, "hash"},                   // "foo"
+                                             {8, 0x786f7200, "is not known"},   // cipher "xor"
+                                             {40, 0x6c727700, "is not known"},  // mode "lrw"
+                                             {72, 0x666f6f00, "hash"},          // "foo"
                                              {8, 0x01020304, "not a text"},
                                              {104, 0, "inside the header"},
                                              {104, 0x7fffffff, "truncated"},
@@ -192,7 +197,8 @@ TEST(Luks1, DamagedHeadersAreRefusedWithAReason) {
 
 TEST(Luks1, TruncatedFilesAreRefused) {
   const Luks1Volume v = make();
-  for (const size_t n : {size_t{0}, size_t{5}, size_t{100}, size_t{591}, size_t{592}, v.head.size() - 1, v.head.size() + 100}) {
+  for (const size_t n :
+       {size_t{0}, size_t{5}, size_t{100}, size_t{591}, size_t{592}, v.head.size() - 1, v.head.size() + 100}) {
     const Bytes head(v.head.begin(), v.head.begin() + static_cast<std::ptrdiff_t>(std::min(n, kLuks1HeaderBytes)));
     EXPECT_NE(setup_error([&] { parse_luks1(head, n, "cut.img"); }).find("cut.img"), std::string::npos) << n;
   }
@@ -205,7 +211,9 @@ TEST(Luks1, RandomDamageNeverDoesMoreThanFail) {
   for (int i = 0; i < 300; ++i) {
     Bytes head(v.head.begin(), v.head.begin() + kLuks1HeaderBytes);
     const Bytes noise = pattern(8, seed++);
-    for (int k = 0; k < 4; ++k) head[(noise[static_cast<size_t>(k)] + 256u * (noise[static_cast<size_t>(k) + 4] % 3)) % head.size()] ^= noise[static_cast<size_t>(k) + 4];
+    for (int k = 0; k < 4; ++k)
+      head[(noise[static_cast<size_t>(k)] + 256u * (noise[static_cast<size_t>(k) + 4] % 3)) % head.size()] ^=
+          noise[static_cast<size_t>(k) + 4];
     setup_error([&] { parse_luks1(head, v.head.size(), "x"); });
   }
 }

@@ -90,7 +90,8 @@ TEST(DiskPipeline, EveryModeSectorSizeAndKeyAgreesWithAReference) {
       for (const unsigned sector : {512u, 1024u, 2048u, 4096u})
         for (const bool large : {false, true})
           for (const size_t key_bytes : {16, 32}) {
-            const Bytes key = pattern(mode == "xts" ? 2 * key_bytes : key_bytes, sector + static_cast<uint32_t>(key_bytes));
+            const Bytes key =
+                pattern(mode == "xts" ? 2 * key_bytes : key_bytes, sector + static_cast<uint32_t>(key_bytes));
             SectorGeometry g{.sector_bytes = sector, .iv_offset = 64, .large_sectors = large};
             const uint64_t first = (uint64_t{1} << 32) - 64 - 2 * sector / 512;  // across the end of 32 bits
             const Bytes plain = pattern(sector * 5);
@@ -98,7 +99,8 @@ TEST(DiskPipeline, EveryModeSectorSizeAndKeyAgreesWithAReference) {
             o.bio_bytes = 2 * sector;
             Bytes data = plain;
             ASSERT_EQ(crypt_sectors(env(), o, DiskDirection::Encrypt, first, data), Status::Ok);
-            ASSERT_EQ(data, reference(mode, iv, key, g, first, plain)) << o.cipher.text << " " << sector << " " << large;
+            ASSERT_EQ(data, reference(mode, iv, key, g, first, plain))
+                << o.cipher.text << " " << sector << " " << large;
             ASSERT_EQ(crypt_sectors(env(), o, DiskDirection::Decrypt, first, data), Status::Ok);
             ASSERT_EQ(data, plain) << o.cipher.text << " " << sector << " " << large;
             ++checked;
@@ -246,8 +248,9 @@ TEST_P(DiskFlow, DmaMemoryIsUsedAndGivenBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Flows, DiskFlow,
-                         ::testing::Values(Flow{DiskSubmission::PerSector, false}, Flow{DiskSubmission::PerSector, true},
-                                           Flow{DiskSubmission::PerBio, false}, Flow{DiskSubmission::PerBio, true}));
+                         ::testing::Values(Flow{DiskSubmission::PerSector, false},
+                                           Flow{DiskSubmission::PerSector, true}, Flow{DiskSubmission::PerBio, false},
+                                           Flow{DiskSubmission::PerBio, true}));
 
 TEST(DiskPipeline, RequestsInFlightAreLimitedPerSectorOnly) {
   for (const auto submission : {DiskSubmission::PerSector, DiskSubmission::PerBio}) {
@@ -270,7 +273,8 @@ TEST(DiskPipeline, ProcessorTimeIsChargedPerSectorOrPerBio) {
     uint64_t sector_work, api_calls;
   };
   // 2 bios of 256 sectors each.
-  for (const Expected& x : {Expected{DiskSubmission::PerSector, 512 + 2, 512}, Expected{DiskSubmission::PerBio, 2, 2}}) {
+  for (const Expected& x :
+       {Expected{DiskSubmission::PerSector, 512 + 2, 512}, Expected{DiskSubmission::PerBio, 2, 2}}) {
     driver::CpuMeter cpu;
     size_t cipher_bytes = 0, iv_blocks = 0;
     DiskEnvironment e = env();
@@ -355,8 +359,9 @@ TEST(DiskPipeline, DeadDeviceEndsInANamedTimeout) {
   DiskPipeline p(e, volume("aes-cbc-plain64", pattern(16)), {});
   ASSERT_EQ(p.submit(DiskDirection::Encrypt, 0, pattern(4096)), Status::Ok);
   EXPECT_EQ(p.drain(), Status::TimedOut);
-  EXPECT_NE(p.failure().find("waited 1000 rounds for the last disk buffers, with 1 bios under way and 3 cipher requests"),
-            std::string::npos)
+  EXPECT_NE(
+      p.failure().find("waited 1000 rounds for the last disk buffers, with 1 bios under way and 3 cipher requests"),
+      std::string::npos)
       << p.failure();
 }
 
@@ -384,7 +389,8 @@ TEST(DiskPipeline, DeviceThatAlwaysRefusesFailsTheBio) {
   device.options.backlog = false;
   add_fake(r, device, "cbc(aes)");
   Bytes data = pattern(2048);
-  EXPECT_EQ(crypt_sectors(env(r, device), volume("aes-cbc-plain64", pattern(16)), DiskDirection::Encrypt, 0, data), Status::Io);
+  EXPECT_EQ(crypt_sectors(env(r, device), volume("aes-cbc-plain64", pattern(16)), DiskDirection::Encrypt, 0, data),
+            Status::Io);
 }
 
 TEST(DiskPipeline, BatchingBackEndIsFlushed) {
@@ -432,8 +438,10 @@ TEST(DiskPipeline, RefusesWhatIsNotWholeSectors) {
 TEST(DiskPipeline, WrongKeyGivesWrongBytes) {
   Bytes data = pattern(1024);
   const Bytes plain = data;
-  ASSERT_EQ(crypt_sectors(env(), volume("aes-xts-plain64", pattern(32, 1)), DiskDirection::Encrypt, 0, data), Status::Ok);
-  ASSERT_EQ(crypt_sectors(env(), volume("aes-xts-plain64", pattern(32, 2)), DiskDirection::Decrypt, 0, data), Status::Ok);
+  ASSERT_EQ(crypt_sectors(env(), volume("aes-xts-plain64", pattern(32, 1)), DiskDirection::Encrypt, 0, data),
+            Status::Ok);
+  ASSERT_EQ(crypt_sectors(env(), volume("aes-xts-plain64", pattern(32, 2)), DiskDirection::Decrypt, 0, data),
+            Status::Ok);
   EXPECT_FALSE(data == plain);
 }
 

@@ -252,7 +252,10 @@ TEST(DiskDd, WrongDataIsNoticed) {
   crypto::Registry registry;
   class Liar : public crypto::Skcipher {
    public:
-    Liar() : inner_(software().alloc_skcipher("cbc(aes)")) { info_ = inner_->info(); info_.driver = "liar"; }
+    Liar() : inner_(software().alloc_skcipher("cbc(aes)")) {
+      info_ = inner_->info();
+      info_.driver = "liar";
+    }
     const crypto::AlgorithmInfo& info() const override { return info_; }
     Status set_key(std::span<const uint8_t> k, uint32_t f) override { return inner_->set_key(k, f); }
     Status encrypt(crypto::SkcipherRequest& r) override { return inner_->encrypt(r); }
@@ -261,6 +264,7 @@ TEST(DiskDd, WrongDataIsNoticed) {
       if (++count_ == 100) r.dst->segments[0].data[7] ^= 4;
       return s;
     }
+
    private:
     std::unique_ptr<crypto::Skcipher> inner_;
     crypto::AlgorithmInfo info_;

@@ -48,8 +48,10 @@ inline Bytes evp(const char* name, bool encrypt, const Bytes& key, const Bytes& 
   const std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)> c(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
   Bytes out(in.size() + 32);
   int n = 0;
-  EXPECT_EQ(EVP_CipherInit_ex(c.get(), EVP_get_cipherbyname(name), nullptr, key.data(), iv.empty() ? nullptr : iv.data(),
-                              encrypt), 1) << name;
+  EXPECT_EQ(EVP_CipherInit_ex(c.get(), EVP_get_cipherbyname(name), nullptr, key.data(),
+                              iv.empty() ? nullptr : iv.data(), encrypt),
+            1)
+      << name;
   EVP_CIPHER_CTX_set_padding(c.get(), 0);
   EXPECT_EQ(EVP_CipherUpdate(c.get(), out.data(), &n, in.data(), static_cast<int>(in.size())), 1);
   out.resize(in.size());
@@ -66,8 +68,8 @@ inline const crypto::Registry& software() {
   return *registry;
 }
 
-/// A device with a queue of `depth` requests, one engine, and completions that come only from pump(): the oldest request
-/// first, `per_pump` of them at a time. Requests over the depth go to a backlog or are refused.
+/// A device with a queue of `depth` requests, one engine, and completions that come only from pump(): the oldest
+/// request first, `per_pump` of them at a time. Requests over the depth go to a backlog or are refused.
 class FakeDevice {
  public:
   struct Options {
@@ -78,7 +80,7 @@ class FakeDevice {
     bool start_early = false;       // the InProgress of a backlogged request comes before submit returns
     int fail_nth = -1;              // this request (from 0) ends in `fail_with`
     Status fail_with = Status::Io;
-    bool dead = false;              // never completes
+    bool dead = false;  // never completes
   };
   Options options;
   uint64_t submitted = 0, completed = 0, busy = 0, refused = 0;
@@ -167,7 +169,8 @@ class FakeDevice {
 
 class FakeCipher : public crypto::Skcipher {
  public:
-  FakeCipher(FakeDevice& device, const std::string& algorithm) : device_(device), inner_(software().alloc_skcipher(algorithm)) {
+  FakeCipher(FakeDevice& device, const std::string& algorithm)
+      : device_(device), inner_(software().alloc_skcipher(algorithm)) {
     info_ = inner_->info();
     info_.driver = "fake";
     info_.async = true;
