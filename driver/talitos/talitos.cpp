@@ -90,11 +90,12 @@ Status Device::probe(const DeviceProperties& p) {
     ch.extra_store = std::vector<SlotExtras>(ring_slots);
     ch.slots = ch.slot_store.data();
     ch.extras = ch.extra_store.data();
-    ch.ring = static_cast<Edesc*>(dma_.alloc(ring_slots * sizeof(Edesc), alignof(Edesc)));
+    ch.ring = alloc_ring(ring_slots);
     if (!ch.ring) {
       memory = false;
       break;
     }
+    ch.ring_hi = hi32(dma_.bus_addr(ch.ring));
     for (uint32_t k = 0; k < ring_slots; ++k) {
       ch.slots[k].edesc = &ch.ring[k];
       ch.slots[k].bus = dma_.bus_addr(&ch.ring[k]);
@@ -140,6 +141,16 @@ Status Device::probe(const DeviceProperties& p) {
   return Status::Ok;
 }
 
+/// A ring does not cross a 4 GiB boundary, so that the high word of its addresses is one.
+Edesc* Device::alloc_ring(uint32_t slots) {
+  const size_t n = slots * sizeof(Edesc);
+  void* ring = dma_.alloc(n, alignof(Edesc));
+  if (!ring || hi32(dma_.bus_addr(ring)) == hi32(dma_.bus_addr(ring) + n - 1)) return static_cast<Edesc*>(ring);
+  void* other = dma_.alloc(n, alignof(Edesc));  // with the first one held, this lies elsewhere
+  dma_.free(ring);
+  return static_cast<Edesc*>(other);
+}
+
 DeviceStats Device::stats() const {
   DeviceStats s = stats_;
   for (const Channel& ch : channels_) s.channel[ch.index] = {ch.head, ch.tail, ch.bytes, ch.max_in_flight};
@@ -166,12 +177,10 @@ inline void Device::write_descriptor(Slot& s, uint32_t header, const CipherProgr
   store_be64(d + 48, p.iv_bytes ? pointer(iv_out, p.iv_bytes) : 0);
 }
 
-inline void Device::ring_doorbell(const Channel& ch, const Slot& s) {
-  // The low word enqueues, so it comes last; by then the descriptor is complete in memory. [LX][USP]
-  constexpr uint32_t kFf = regs::kFF.offset_bytes;
-  platform_.write32(ch.base + kFf, static_cast<uint32_t>(s.bus >> 32));
-  platform_.write32(ch.base + kFf + 4, static_cast<uint32_t>(s.bus));
-}
+/// The high word of the fetch FIFO, the same for all slots of a ring; writing the low word enqueues. [LX][USP]
+/// A register write is a point where the platform may deliver interrupts, and callbacks may submit. So the high
+/// word is written before a slot is chosen: from then on, up to the low word, the ring and the FIFO agree.
+inline void Device::announce(const Channel& ch) { platform_.write32(ch.base + regs::kFF.offset_bytes, ch.ring_hi); }
 
 /// Hands the built slot to the engine. It may be retired, and its request gone, before this returns.
 inline void Device::start(Channel& ch, Slot& s, size_t size_bytes) {
@@ -179,7 +188,7 @@ inline void Device::start(Channel& ch, Slot& s, size_t size_bytes) {
   ch.bytes += size_bytes;
   const uint64_t in_flight = ch.head - ch.tail;
   if (in_flight > ch.max_in_flight) ch.max_in_flight = in_flight;
-  ring_doorbell(ch, s);
+  platform_.write32(ch.base + regs::kFF.offset_bytes + 4, static_cast<uint32_t>(s.bus));
 }
 
 Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt) {
@@ -191,6 +200,9 @@ Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::Skciphe
   if (ch.in_flight() >= ch.limit || !ch.pending.empty() || n > kMaxDescriptorBytes) [[unlikely]]
     return submit_slow(ch, p, r, encrypt);
   if (!r.src || !r.dst) [[unlikely]] return Status::Invalid;
+  announce(ch);
+  if (!p.key || dead_) [[unlikely]] return dead_ ? Status::Io : Status::NoKey;  // a callback may have done that
+  if (ch.in_flight() >= ch.limit || !ch.pending.empty()) [[unlikely]] return submit_slow(ch, p, r, encrypt);
 
   cpu_.charge(Cost::SubmitRequest);
   Slot& s = ch.slot(ch.head);
@@ -273,6 +285,8 @@ void Device::pump(Channel& ch) {
   while (!dead_ && ch.in_flight() < ch.limit) {
     Pending* p = ch.pending.front();
     if (!p) break;
+    announce(ch);
+    if (ch.in_flight() >= ch.limit || ch.pending.front() != p) continue;
     if (!p->started) {
       p->started = true;
       // p stays at the head meanwhile, so what the callback submits queues behind it.

@@ -115,6 +115,7 @@ class Device {
     uint32_t base = 0;  // of the registers
     uint32_t mask = 0;  // ring slots - 1
     uint32_t limit = 0;
+    uint32_t ring_hi = 0;  // high word of the ring's bus addresses
     unsigned index = 0;
     uint64_t head = 0, tail = 0;  // slots ever used and ever retired
     Slot* slots = nullptr;
@@ -149,8 +150,9 @@ class Device {
                     Direction direction, uint8_t* inline_table, void** big_table, uint64_t* pointer);
   void write_descriptor(Slot& s, uint32_t header, const CipherProgram& p, BusAddr iv_in, BusAddr iv_out, uint64_t in,
                         uint64_t out);
+  Edesc* alloc_ring(uint32_t slots);
   void start(Channel& ch, Slot& s, size_t size_bytes);
-  void ring_doorbell(const Channel& ch, const Slot& s);
+  void announce(const Channel& ch);
   void pump(Channel& ch);
   void start_piece(Channel& ch, Pending* p);
   void fail_pending(Channel& ch);

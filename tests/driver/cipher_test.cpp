@@ -535,6 +535,22 @@ TEST(Layouts, BounceExhaustionIsACleanError) {
   EXPECT_EQ(h.dma().bounce_slots_used(), 0u);
 }
 
+// Rings, keys and data around the 4 GiB line: all 36 address bits count, and a ring's high word is one.
+TEST(Layouts, MemoryAcrossFourGiB) {
+  for (BusAddr below = 0; below < 0x20000; below += 0x1000) {
+    Harness h({.dma_bytes = 2 << 20, .dma_base = 0x2'0000'0000 - 512 * 2048 - below});
+    const Bytes key(16, 9);
+    for (int i = 0; i < 4; ++i) {
+      auto t = h.cipher("cbc(aes)", key);
+      for (int k = 0; k < 33; ++k) {
+        Bytes iv(16, uint8_t(k)), ref = iv;
+        ASSERT_EQ(run(h, *t, Bytes(64, uint8_t(i)), &iv, true), reference("cbc(aes)", key, &ref, Bytes(64, uint8_t(i)), true));
+      }
+    }
+    EXPECT_EQ(h.engine.illegal_accesses, 0u);
+  }
+}
+
 // K08
 TEST(Layouts, ListsThatEndOddly) {
   Harness h;

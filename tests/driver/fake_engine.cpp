@@ -131,7 +131,7 @@ void FakeEngine::schedule_task(Handler t, void* c) {
 }
 
 bool FakeEngine::deliver() {
-  if (in_driver_ || !deliver_enabled) return false;
+  if (in_driver_) return false;
   in_driver_ = true;
   bool called = false;
   for (unsigned guard = 0; guard < 1'000'000; ++guard) {
@@ -216,7 +216,7 @@ void FakeEngine::write32(uint32_t offset, uint32_t value) {
       for (unsigned i = 0; i < channels_.size(); ++i) moved |= step(i);
     }
   }
-  if (automatic) deliver();
+  if (automatic || deliver_on_write) deliver();
 }
 
 uint32_t FakeEngine::channel_read(const Channel& c, uint32_t offset) const {

@@ -589,6 +589,31 @@ TEST(Lifetime, CallbackSubmitsTheSameRequestAgain) {
   }
 }
 
+// Interrupts may come between the two words of the doorbell, and their callbacks submit: ring and FIFO stay in step.
+TEST(Order, CallbackThatSubmitsInsideADoorbell) {
+  Harness h;
+  auto t = h.cipher("ecb(aes)", Bytes(16, 1));
+  Job first(h, Bytes(16, 1), {}), second(h, Bytes(16, 2), {}), inner(h, Bytes(16, 3), {});
+  struct Chain {
+    crypto::Skcipher* t;
+    Job* inner;
+  } chain{t.get(), &inner};
+  first.request.context = &chain;
+  first.request.complete = [](void* c, Status) {
+    auto* x = static_cast<Chain*>(c);
+    EXPECT_EQ(x->t->encrypt(x->inner->request), Status::InProgress);
+  };
+  ASSERT_EQ(t->encrypt(first.request), Status::InProgress);
+  h.engine.step(1);  // done, but nobody has been told yet
+  h.engine.deliver_on_write = true;
+  h.engine.fate = [](unsigned, uint64_t n) { return n == 1 ? Fate::UnitError : Fate::Run; };
+  ASSERT_EQ(t->encrypt(second.request), Status::InProgress);
+  h.engine.run();
+  EXPECT_LT(h.engine.executed[1].second, h.engine.executed[2].second);
+  EXPECT_EQ(inner.status, Status::Invalid);
+  EXPECT_EQ(second.status, Status::Ok);
+}
+
 // Completions come before submit returns.
 TEST(Lifetime, EngineThatFinishesWithinTheDoorbell) {
   Harness h({.dma_bytes = 32 << 20, .automatic = true}, true);
