@@ -48,6 +48,7 @@ class PhaseRunner {
       const std::span<uint8_t> data =
           std::span(buffer).first(std::min<uint64_t>(options_.request_bytes, total - offset));
       source(offset, data);
+      if (options_.progress) options_.progress(phase_.name, offset, total);
       ++phase_.requests;
       open_.push_back({pipeline_.next_index() + (data.size() - 1) / options_.bio_bytes, now(), 0, false});
       for (size_t at = 0; at < data.size() && status == Status::Ok; at += options_.bio_bytes) {

@@ -16,8 +16,10 @@
 // Data made for Dd: 64-bit words of splitmix64 over (seed, position), so any part can be made again for the comparison.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/workloads/disk_pipeline.h"
@@ -59,6 +61,9 @@ struct DiskRunOptions {
   uint64_t seed = 1;
   double disk_bytes_per_s = 0;
   bool read_back = true;
+
+  /// Called now and then with the phase ("write", "read") and how far it is; for people who wait.
+  std::function<void(std::string_view phase, uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 
 /// One direction of a run.
