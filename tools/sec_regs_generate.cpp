@@ -437,7 +437,9 @@ void generate_pages(GeneratedFiles& out) {
       mode_table(kDeuModeNames, "Mode values without ED and TS");
   out[dir + "registers-mdeu.md"] =
       page("MDEU registers",
-           fmt::format("The message digest unit is at 0x{:04x}; MDEU-A and MDEU-B are two codes of it.\n", kMdeuBase),
+           fmt::format("The message digest unit is at 0x{:04x}; MDEU-A and MDEU-B are two codes of it.\n"
+                       "UNMODELLED: the engine has no MDEU; this page helps to read headers and traces.\n",
+                       kMdeuBase),
            {{&kMdeuBlock, ""}}) +
       mode_table(kMdeuAModeNames, "ALG under code MDEU-A") + mode_table(kMdeuBModeNames, "ALG under code MDEU-B");
   out[dir + "descriptors.md"] = descriptor_page();

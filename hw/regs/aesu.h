@@ -3,6 +3,7 @@
 // The mode byte has ED (encrypt), CM (two bits), three bits whose meaning depends on the mode (RDK, IM,
 // FM), and ECM (two bits). ECM extends CM: `mode & kAlgorithmMask` names the algorithm. [T23]
 // RDK: the key register holds the last round key already, so a decrypt need not run the key schedule.
+// UNMODELLED: everything but ECB, CBC and CTR raises ME.
 // No source lists XTS; LRW is the disk mode of this unit.
 #pragma once
 #include "hw/regs/eu_common.h"
@@ -52,11 +53,16 @@ inline constexpr EnumName kAesuModeNames[] = {
 };
 
 inline constexpr Field kAesuModeFields[] = {
-    {.name = "ECM", .bits = lo(0xc0), .doc = "Extended cipher mode."},
-    {.name = "FM", .bits = lo(0x20), .model = Model::Stored, .doc = "Final MAC (AUX2)."},
-    {.name = "IM", .bits = lo(0x10), .model = Model::Stored, .doc = "Initial MAC (AUX1)."},
-    {.name = "RDK", .bits = lo(0x08), .doc = "Restore decrypt key: the key register holds the last round key."},
-    {.name = "CM", .bits = lo(0x06), .doc = "Cipher mode: 0 ECB, 1 CBC, 2 OFB, 3 CTR when ECM is 0."},
+    {.name = "ECM", .bits = lo(0xc0), .model = Model::Absent, .doc = "Extended cipher mode."},
+    {.name = "FM", .bits = lo(0x20), .model = Model::Absent, .doc = "Final MAC (AUX2)."},
+    {.name = "IM", .bits = lo(0x10), .model = Model::Absent, .doc = "Initial MAC (AUX1)."},
+    {.name = "RDK",
+     .bits = lo(0x08),
+     .model = Model::Absent,
+     .doc = "Restore decrypt key: the key register holds the last round key."},
+    {.name = "CM",
+     .bits = lo(0x06),
+     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 OFB, 3 CTR when ECM is 0. UNMODELLED: OFB (raises ME)."},
     {.name = "ED", .bits = lo(0x01), .doc = "1 = encrypt."},
 };
 inline constexpr Register kAesuMode{

@@ -122,8 +122,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::string close_matches(std::string_view wanted, const std::vector<std::string>& names) {
   std::vector<std::pair<size_t, std::string>> ranked;
   for (const std::string& n : names) {
-    size_t distance = edit_distance(wanted, n);
-    if (n.find(wanted) != std::string::npos) distance = std::min<size_t>(distance, 1);
+    const std::string folded = upper(n);  // compared in upper case, shown as spelt
+    size_t distance = edit_distance(wanted, folded);
+    if (!wanted.empty() && folded.find(wanted) != std::string::npos) distance = std::min<size_t>(distance, 1);
     ranked.emplace_back(distance, n);
   }
   std::sort(ranked.begin(), ranked.end());
@@ -268,10 +269,7 @@ Location find_register(std::string_view text, const Part& part) {
       if (r.name == name && !part.has(eu))
         throw SetupError(fmt::format("{} has no {}, so it has no register {}; choose another part", part.name,
                                      unit_block_name(eu), name));
-  // Compare in upper case, show as spelt.
-  std::vector<std::string> folded;
-  for (const std::string& n : names) folded.push_back(upper(n));
-  const std::string close = close_matches(wanted, folded);
+  const std::string close = close_matches(wanted, names);
   throw SetupError(fmt::format("{} has no register called \"{}\"; {}", part.name, text,
                                close.empty() ? std::string("list them with `secsim regs`") : "close are: " + close));
 }

@@ -26,17 +26,23 @@ inline constexpr unsigned kDescriptorPointers = 7;
 inline constexpr Field kHeaderFields[] = {
     {.name = "SEL0", .bits = hi(0xf0000000), .doc = "Primary unit, an Eu code."},
     {.name = "MODE0", .bits = hi(0x0ff00000), .doc = "Mode byte for the primary unit."},
-    {.name = "SEL1", .bits = hi(0x000f0000), .doc = "Secondary unit, an Eu code; 0 = none."},
-    {.name = "MODE1", .bits = hi(0x0000ff00), .doc = "Mode byte for the secondary unit."},
+    {.name = "SEL1", .bits = hi(0x000f0000), .model = Model::Absent, .doc = "Secondary unit, an Eu code; 0 = none."},
+    {.name = "MODE1", .bits = hi(0x0000ff00), .model = Model::Absent, .doc = "Mode byte for the secondary unit."},
     {.name = "TYPE", .bits = hi(0x000000f8), .doc = "Descriptor type."},
-    {.name = "DIR", .bits = hi(0x2), .doc = "1 = inbound (decapsulate)."},
+    {.name = "DIR", .bits = hi(0x2), .model = Model::Stored, .doc = "1 = inbound (decapsulate)."},
     {.name = "DN", .bits = hi(0x1), .doc = "Notify when done, where CCCR[NT] leaves it to the descriptor."},
 };
 /// The same dword after the engine has written it back.
 inline constexpr Field kWriteBackFields[] = {
     {.name = "DONE", .bits = hi(0xff000000), .doc = "0xff when the descriptor is done."},
-    {.name = "ICCR0", .bits = lo(0x18000000), .doc = "Integrity check of the primary unit: 1 passed, 2 failed."},
-    {.name = "ICCR1", .bits = lo(0x00180000), .doc = "Integrity check of the secondary unit: 1 passed, 2 failed."},
+    {.name = "ICCR0",
+     .bits = lo(0x18000000),
+     .model = Model::Absent,
+     .doc = "Integrity check of the primary unit: 1 passed, 2 failed."},
+    {.name = "ICCR1",
+     .bits = lo(0x00180000),
+     .model = Model::Absent,
+     .doc = "Integrity check of the secondary unit: 1 passed, 2 failed."},
 };
 inline constexpr Register kHeader{
     .name = "HEADER", .offset_bytes = 0, .fields = kHeaderFields, .doc = "Descriptor header.", .source = "LX, T23"};
@@ -49,7 +55,10 @@ inline constexpr Register kWriteBack{.name = "WRITEBACK",
 inline constexpr Field kPointerFields[] = {
     {.name = "LENGTH", .bits = {0, 15}, .doc = "Length in bytes; with J, of all the table's data."},
     {.name = "J", .bits = {16, 16}, .doc = "Jump: the address is that of a link table."},
-    {.name = "EXTENT", .bits = {17, 23}, .doc = "Length of a second piece whose role the type gives (ICV, header)."},
+    {.name = "EXTENT",
+     .bits = {17, 23},
+     .model = Model::Absent,
+     .doc = "Length of a second piece whose role the type gives (ICV, header)."},
     {.name = "EPTR", .bits = {28, 31}, .doc = "Address bits 35:32; valid with CCCR[EAE]."},
     {.name = "ADDRESS", .bits = {32, 63}, .doc = "Address bits 31:0."},
 };

@@ -34,11 +34,8 @@ inline constexpr Register kEuDataSize{.name = "EUDSR",
 
 inline constexpr Field kEuResetControlFields[] = {
     {.name = "RI", .bits = lo(0x4), .access = Access::SelfClearing, .doc = "Reset the interrupts."},
-    {.name = "MI",
-     .bits = lo(0x2),
-     .access = Access::SelfClearing,
-     .doc = "Initialise the module; interrupt control survives."},
-    {.name = "SR", .bits = lo(0x1), .access = Access::SelfClearing, .doc = "Software reset of everything in the unit."},
+    {.name = "MI", .bits = lo(0x2), .access = Access::SelfClearing, .doc = "Re-initialise the module."},
+    {.name = "SR", .bits = lo(0x1), .access = Access::SelfClearing, .doc = "Software reset of the unit."},
 };
 inline constexpr Register kEuResetControl{.name = "EURCR",
                                           .offset_bytes = 0x18,
@@ -65,7 +62,7 @@ inline constexpr Register kEuStatus{.name = "EUSR",
                                     .access = Access::ReadOnly};
 
 inline constexpr Field kEuInterruptFields[] = {
-    {.name = "ICE", .bits = lo(0x4000), .doc = "Integrity check (ICV) mismatch. [LX][USP]"},
+    {.name = "ICE", .bits = lo(0x4000), .model = Model::Absent, .doc = "Integrity check (ICV) mismatch. [LX][USP]"},
     {.name = "KPE", .bits = lo(0x2000), .doc = "DEU: key parity. ASSUMED position."},
     {.name = "IE", .bits = lo(0x1000), .doc = "Internal error."},
     {.name = "ERE", .bits = lo(0x800), .doc = "Early read: context or result was read before the unit was done."},
@@ -74,8 +71,8 @@ inline constexpr Field kEuInterruptFields[] = {
     {.name = "DSE", .bits = lo(0x100), .doc = "Data size not legal for the mode."},
     {.name = "ME", .bits = lo(0x80), .doc = "Mode not legal."},
     {.name = "AE", .bits = lo(0x40), .doc = "Address error: illegal access inside the unit's block."},
-    {.name = "OFE", .bits = lo(0x20), .doc = "Output FIFO error."},
-    {.name = "IFE", .bits = lo(0x10), .doc = "Input FIFO error."},
+    {.name = "OFE", .bits = lo(0x20), .model = Model::Absent, .doc = "Output FIFO error."},
+    {.name = "IFE", .bits = lo(0x10), .model = Model::Absent, .doc = "Input FIFO error."},
     {.name = "IFO", .bits = lo(0x4), .doc = "Input FIFO overflow."},
     {.name = "OFU", .bits = lo(0x2), .doc = "Output FIFO underflow."},
 };

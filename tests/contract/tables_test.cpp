@@ -1,0 +1,271 @@
+// The register tables against tables copied by hand from the public sources: a slip in one of the two shows.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "hw/regs/aesu.h"
+#include "hw/regs/channel.h"
+#include "hw/regs/controller.h"
+#include "hw/regs/decode.h"
+#include "hw/regs/descriptor.h"
+#include "hw/regs/deu.h"
+#include "hw/regs/link_table.h"
+#include "hw/regs/map.h"
+#include "hw/regs/mdeu.h"
+#include "tests/contract/csv.h"
+
+namespace sec::regs {
+namespace {
+
+using test::number;
+using test::read_csv;
+
+const std::map<std::string, uint32_t>& block_bases() {
+  static const std::map<std::string, uint32_t> bases = {
+      {"controller", kControllerBase},
+      {"ch0", kChannelBase(0)},
+      {"ch1", kChannelBase(1)},
+      {"ch2", kChannelBase(2)},
+      {"ch3", kChannelBase(3)},
+      {"alias0", kChannelAliasBase(0)},
+      {"alias1", kChannelAliasBase(1)},
+      {"alias2", kChannelAliasBase(2)},
+      {"alias3", kChannelAliasBase(3)},
+      {"polychannel", kPolychannelBase},
+      {"ip_block_revision", kIpBlockRevision},
+      {"DEU", eu_base(Eu::Deu)},
+      {"AESU", eu_base(Eu::Aesu)},
+      {"MDEU", eu_base(Eu::MdeuA)},
+      {"AFEU", eu_base(Eu::Afeu)},
+      {"RNGU", eu_base(Eu::Rngu)},
+      {"PKEU", eu_base(Eu::Pkeu)},
+      {"STEU", eu_base(Eu::Steu)},
+      {"KEU", eu_base(Eu::Keu)},
+      {"CRCU", eu_base(Eu::Crcu)},
+  };
+  return bases;
+}
+
+/// Registers whose fields the hand-made table lists. IMR stands for the three that share its layout.
+const std::map<std::string, const Register*>& field_registers() {
+  static const std::map<std::string, const Register*> registers = {
+      {"IMR", &kIMR},
+      {"EUASR", &kEUASR},
+      {"MCR", &kMCR},
+      {"CCCR", &kCCCR},
+      {"CCPSR", &kCCPSR},
+      {"CCPSR3", &kCCPSR3},
+      {"EURCR", &kEuResetControl},
+      {"EUSR", &kEuStatus},
+      {"EUISR", &kEuInterruptStatus},
+      {"HEADER", &kHeader},
+      {"WRITEBACK", &kWriteBack},
+      {"POINTER", &kPointer},
+      {"LINK", &kLinkEntry},
+      {"AESUMR", &kAesuMode},
+      {"DEUMR", &kDeuMode},
+      {"MDEUMR", &kMdeuMode},
+  };
+  return registers;
+}
+
+std::string_view access_text(Access a) { return a == Access::ReadOnly ? "RO" : a == Access::WriteOnly ? "WO" : "RW"; }
+
+TEST(Contract, BlocksAreWhereTheSourcesSay) {
+  size_t seen = 0;
+  for (const auto& row : read_csv("offsets.csv")) {
+    if (!row.at("register").empty()) continue;
+    ++seen;
+    ASSERT_TRUE(block_bases().contains(row.at("block"))) << row.at("block");
+    EXPECT_EQ(block_bases().at(row.at("block")), number(row.at("offset"))) << row.at("block");
+  }
+  EXPECT_EQ(seen, block_bases().size());
+}
+
+TEST(Contract, RegistersAreWhereTheSourcesSay) {
+  std::set<std::string> listed;
+  for (const auto& row : read_csv("offsets.csv")) {
+    if (row.at("register").empty()) continue;
+    const std::string name = row.at("block") + "." + row.at("register");
+    SCOPED_TRACE(name);
+    listed.insert(row.at("register"));
+    const Location l = find_register(name, default_part());
+    EXPECT_EQ(l.offset, number(row.at("offset")));
+    EXPECT_EQ(access_text(l.reg->access), row.at("access"));
+    const auto back = lookup(l.offset, default_part());
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->name, row.at("register"));
+  }
+  // And the reverse, for the blocks with tables of their own.
+  for (const Block* b : {&kControllerBlock, &kPolychannelBlock, &kChannelBlock3, &kAesuBlock, &kDeuBlock, &kMdeuBlock})
+    for (const Register& r : b->registers)
+      EXPECT_TRUE(listed.contains(std::string(r.name))) << r.name << " is in no row of offsets.csv";
+}
+
+TEST(Contract, FieldsAreWhereTheSourcesSay) {
+  std::set<std::string> listed;
+  for (const auto& row : read_csv("fields.csv")) {
+    SCOPED_TRACE(row.at("register") + "[" + row.at("field") + "]");
+    ASSERT_TRUE(field_registers().contains(row.at("register")));
+    const Register& r = *field_registers().at(row.at("register"));
+    const Field* found = nullptr;
+    for (const Field& f : r.fields)
+      if (f.name == row.at("field")) found = &f;
+    ASSERT_TRUE(found) << "no such field";
+    ASSERT_TRUE(row.at("word") == "HI" || row.at("word") == "LO");
+    const uint64_t mask = row.at("word") == "HI" ? number(row.at("mask")) << 32 : number(row.at("mask"));
+    EXPECT_EQ(found->mask(), mask);
+    EXPECT_TRUE(listed.insert(row.at("register") + "." + row.at("field")).second) << "listed twice";
+  }
+  for (const auto& [name, r] : field_registers())
+    for (const Field& f : r->fields) {
+      if (f.doc.starts_with("ASSUMED position")) continue;  // no source to copy from
+      EXPECT_TRUE(listed.contains(name + "." + std::string(f.name))) << name << "[" << f.name << "] is in no row";
+    }
+}
+
+TEST(Contract, InterruptRegistersShareOneLayout) {
+  for (const Register* r : {&kISR, &kICR}) {
+    ASSERT_EQ(r->fields.size(), kIMR.fields.size());
+    EXPECT_EQ(r->fields.data(), kIMR.fields.data());
+  }
+  for (const Register* r : {&kAesuInterruptStatus, &kAesuInterruptControl, &kDeuInterruptStatus, &kDeuInterruptControl})
+    EXPECT_EQ(r->fields.data(), kEuInterruptStatus.fields.data());
+}
+
+TEST(Contract, ResetValues) {
+  for (const Block* b : {&kControllerBlock, &kChannelBlock, &kChannelBlock3})
+    for (const Register& r : b->registers) EXPECT_EQ(r.reset, 0u) << r.name;
+  EXPECT_EQ(kAesuStatus.reset, 1u);  // reset done
+  EXPECT_EQ(kDeuStatus.reset, 1u);
+}
+
+TEST(Contract, ChannelErrorsMeanWhatTheSourcesSay) {
+  uint64_t all = 0;
+  for (const auto& row : read_csv("channel_errors.csv")) {
+    SCOPED_TRACE(row.at("mask"));
+    const uint64_t mask = number(row.at("mask"));
+    all |= mask;
+    const auto two = channel_errors(mask, Generation::Sec2);
+    const auto three = channel_errors(mask, Generation::Sec3);
+    ASSERT_EQ(two.size(), 1u);
+    ASSERT_EQ(three.size(), 1u);
+    EXPECT_EQ(two[0].name, row.at("sec2"));
+    EXPECT_EQ(three[0].name, row.at("sec3"));
+    EXPECT_EQ(two[0].halts ? "yes" : "no", row.at("sec2_halts"));
+    EXPECT_EQ(three[0].halts ? "yes" : "no", row.at("sec3_halts"));
+  }
+  EXPECT_EQ(all, channel_error::kAll);
+}
+
+TEST(Contract, ChannelErrorConstantsAreTheFieldsMasks) {
+  using namespace channel_error;
+  const std::pair<uint64_t, std::string_view> both[] = {{kDof, "DOF"}, {kSof, "SOF"},     {kMdte, "MDTE"},
+                                                        {kIdh, "IDH"}, {kSgdlz, "SGDLZ"}, {kFpz, "FPZ"},
+                                                        {kIeu, "IEU"}, {kEu, "EU"}};
+  for (const auto& [mask, name] : both) {
+    EXPECT_EQ(channel_errors(mask, Generation::Sec2).at(0).name, name);
+    EXPECT_EQ(channel_errors(mask, Generation::Sec3).at(0).name, name);
+  }
+  const std::pair<uint64_t, std::string_view> two[] = {{kGb, "GB"}, {kGrl, "GRL"}, {kSb, "SB"}, {kSrl, "SRL"}};
+  for (const auto& [mask, name] : two) EXPECT_EQ(channel_errors(mask, Generation::Sec2).at(0).name, name);
+  const std::pair<uint64_t, std::string_view> three[] = {{kWdt, "WDT"}, {kSgml, "SGML"}, {kRsi, "RSI"}, {kRsg, "RSG"}};
+  for (const auto& [mask, name] : three) EXPECT_EQ(channel_errors(mask, Generation::Sec3).at(0).name, name);
+}
+
+void expect_same_names(std::span<const EnumName> table, const std::string& unit) {
+  std::map<uint64_t, std::string> listed;
+  for (const auto& row : read_csv("modes.csv"))
+    if (row.at("unit") == unit) listed[number(row.at("mode"))] = row.at("name");
+  EXPECT_EQ(listed.size(), table.size()) << unit;
+  for (const EnumName& e : table) EXPECT_EQ(listed[e.value], e.name) << unit << " mode " << e.value;
+}
+
+TEST(Contract, ModeBytesAreNamedAsInTheSources) {
+  expect_same_names(kAesuModeNames, "AESU");
+  expect_same_names(kDeuModeNames, "DEU");
+  expect_same_names(kMdeuAModeNames, "MDEU-A");
+  expect_same_names(kMdeuBModeNames, "MDEU-B");
+  // The constants that code uses are those values.
+  for (const auto& [value, name] :
+       std::initializer_list<std::pair<uint8_t, std::string_view>>{{aesu_mode::kEcb, "ECB"},
+                                                                   {aesu_mode::kCbc, "CBC"},
+                                                                   {aesu_mode::kCtr, "CTR"},
+                                                                   {aesu_mode::kOfb, "OFB"},
+                                                                   {aesu_mode::kLrw, "LRW"},
+                                                                   {aesu_mode::kCmac, "CMAC"},
+                                                                   {aesu_mode::kSrtp, "SRTP"},
+                                                                   {aesu_mode::kCcm, "CCM"},
+                                                                   {aesu_mode::kGcm, "GCM"},
+                                                                   {aesu_mode::kXcbcMac, "XCBC-MAC"},
+                                                                   {aesu_mode::kCfb128, "CFB-128"},
+                                                                   {aesu_mode::kXor, "XOR"},
+                                                                   {aesu_mode::kCbcRbp, "CBC-RBP"},
+                                                                   {aesu_mode::kLrwNoTweak, "LRW-notweak"},
+                                                                   {aesu_mode::kCmacCheck, "CMAC-check"},
+                                                                   {aesu_mode::kCcmFinal, "CCM-final"},
+                                                                   {aesu_mode::kCcmCheck, "CCM-check"},
+                                                                   {aesu_mode::kGcmFinal, "GCM-final"},
+                                                                   {aesu_mode::kGcmCheck, "GCM-check"},
+                                                                   {aesu_mode::kXcbcMacCheck, "XCBC-MAC-check"}})
+    EXPECT_EQ(name_in(kAesuModeNames, value), name);
+  EXPECT_EQ(aesu_mode::kEncrypt, kAesuMode.mask("ED"));
+  EXPECT_EQ(aesu_mode::kCipherMode, kAesuMode.mask("CM"));
+  EXPECT_EQ(aesu_mode::kRdk, kAesuMode.mask("RDK"));
+  EXPECT_EQ(aesu_mode::kEcm, kAesuMode.mask("ECM"));
+  EXPECT_EQ(deu_mode::kEncrypt, kDeuMode.mask("ED"));
+  EXPECT_EQ(deu_mode::kTriple, kDeuMode.mask("TS"));
+  EXPECT_EQ(deu_mode::kModeMask, kDeuMode.mask("CM"));
+  EXPECT_EQ(name_in(kDeuModeNames, deu_mode::kCbc), "CBC");
+  EXPECT_EQ(name_in(kDeuModeNames, deu_mode::kCfb64), "CFB-64");
+  EXPECT_EQ(name_in(kDeuModeNames, deu_mode::kOfb64), "OFB-64");
+}
+
+TEST(Contract, DescriptorTypesAreNamedAsInTheSources) {
+  std::map<uint64_t, std::string> listed;
+  for (const auto& row : read_csv("types.csv")) listed[number(row.at("type"))] = row.at("name");
+  EXPECT_EQ(listed.size(), std::size(kDescriptorTypeNames));
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(name_of(static_cast<DescriptorType>(t)), listed.contains(t) ? listed[t] : "reserved") << t;
+}
+
+TEST(Contract, PartsHaveTheConstantsOfTheirDeviceTrees) {
+  const auto rows = read_csv("parts.csv");
+  EXPECT_EQ(rows.size(), std::size(kParts));
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.at("part"));
+    const Part* p = find_part(row.at("part"));
+    ASSERT_TRUE(p);
+    EXPECT_EQ(p->sec_version, row.at("sec"));
+    EXPECT_EQ(p->channels, number(row.at("channels")));
+    EXPECT_EQ(p->fetch_fifo_entries, number(row.at("fifo")));
+    EXPECT_EQ(p->exec_units_mask, number(row.at("exec_units")));
+    EXPECT_EQ(p->descriptor_types_mask, number(row.at("types")));
+    EXPECT_EQ(p->interrupts, number(row.at("interrupts")));
+    EXPECT_EQ(p->id, number(row.at("id")));
+    EXPECT_EQ(p->ip_block_revision, number(row.at("ip_block_revision")));
+  }
+}
+
+TEST(Contract, WorkedHeadersDecodeAsTheirSourcesSay) {
+  for (const auto& row : read_csv("headers.csv")) {
+    const auto header = static_cast<uint32_t>(number(row.at("header")));
+    EXPECT_EQ(decode_header(header), row.at("text")) << row.at("header");
+    EXPECT_EQ(HeaderWord::decode(header).encode(), header) << row.at("header");
+  }
+}
+
+// The check itself must be able to fail.
+constexpr Field kOverlapping[] = {{.name = "A", .bits = lo(0x3)}, {.name = "B", .bits = lo(0x2)}};
+constexpr Register kBadFields[] = {{.name = "X", .offset_bytes = 0, .fields = kOverlapping}};
+constexpr Register kTooClose[] = {{.name = "X", .offset_bytes = 0, .size_bytes = 16}, {.name = "Y", .offset_bytes = 8}};
+constexpr Field kOneBit[] = {{.name = "A", .bits = lo(0x1)}};
+constexpr Register kStrayReset[] = {{.name = "X", .offset_bytes = 0, .reset = 2, .fields = kOneBit}};
+constexpr Register kUnaligned[] = {{.name = "X", .offset_bytes = 4}};
+static_assert(!well_formed({.name = "", .doc = "", .registers = kBadFields}));
+static_assert(!well_formed({.name = "", .doc = "", .registers = kTooClose}));
+static_assert(!well_formed({.name = "", .doc = "", .registers = kStrayReset}));
+static_assert(!well_formed({.name = "", .doc = "", .registers = kUnaligned}));
+
+}  // namespace
+}  // namespace sec::regs
