@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/diag.h"
-#include "driver/crypto/proc_crypto.h"
+#include "driver/crypto/registry.h"
 #include "host/cli/cli.h"
 
 namespace sec::host::cli {

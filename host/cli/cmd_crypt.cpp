@@ -41,6 +41,11 @@ struct Layout {
   }
 };
 
+std::string key_sizes(const crypto::AlgorithmInfo& a) {
+  if (a.min_key_bytes == a.max_key_bytes) return std::to_string(a.min_key_bytes);
+  return a.max_key_bytes == 64 ? "32, 48 or 64" : a.max_key_bytes == 36 ? "20, 28 or 36" : "16, 24 or 32";
+}
+
 struct Outcome {
   Status status = Status::Ok;
   std::string driver;
@@ -75,7 +80,7 @@ Outcome crypt(Options& o, std::vector<uint8_t> data) {
     if (iv.size() != info.iv_bytes)
       throw SetupError(fmt::format("--iv: {} bytes given, {} needs {}", iv.size(), info.name, info.iv_bytes ? std::to_string(info.iv_bytes) + " bytes" : "none"));
     if (const Status k = tfm->set_key(key); k != Status::Ok)
-      throw SetupError(fmt::format("--key: {} bytes given, {} takes {} to {} in its own steps ({})", key.size(), info.name, info.min_key_bytes, info.max_key_bytes, errno_name(k)));
+      throw SetupError(fmt::format("--key: {} bytes given, {} takes {} ({})", key.size(), info.name, key_sizes(info), errno_name(k)));
     driver::DmaSpace& dma = s.platform().dma();
     Layout src(dma, data.size(), sizes);
     std::optional<Layout> dst;

@@ -135,7 +135,7 @@ void TlmPlatform::write32(uint32_t offset, uint32_t value) {
 }
 
 void TlmPlatform::pass_charged_time() {
-  if (!cpu_.pending_ps) return;
+  if (!cpu_.pending_ps || finished_) return;
   const uint64_t ps = std::exchange(cpu_.pending_ps, 0);
   cpu_busy_ps_ += ps;
   if (in_service_ && cpu_free_) return;  // a direct call has no thread to wait in

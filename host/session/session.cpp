@@ -74,6 +74,7 @@ void Session::run(const std::function<void(Session&)>& body) {
       failure = std::current_exception();  // nothing is thrown through the SystemC kernel
     }
     device_->unregister();
+    device_.reset();  // quiesces the engine, which takes simulated time: only possible in here
   };
   if (tlm_)
     tlm_->run(all);

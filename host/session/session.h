@@ -51,7 +51,7 @@ class Session {
   EnginePlatform& platform() { return *platform_; }
   TlmPlatform* tlm() { return tlm_; }                    // null on the functional path
   crypto::Registry& registry() { return *registry_; }
-  driver::Device& device() { return *device_; }
+  driver::Device& device() { return *device_; }  // during run() only
   hw::Engine& engine() { return platform_->engine(); }
   const hw::Timing& timing() const { return timing_; }
   uint64_t sim_ns() { return platform_->sim_time_ps() / 1000; }
