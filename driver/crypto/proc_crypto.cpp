@@ -16,9 +16,12 @@ void line(std::string& out, const char* key, const std::string& value) {
 
 const char* selftest_name(SelfTest s) {
   switch (s) {
-    case SelfTest::Passed: return "passed";
-    case SelfTest::Failed: return "failed";
-    case SelfTest::Unknown: break;
+    case SelfTest::Passed:
+      return "passed";
+    case SelfTest::Failed:
+      return "failed";
+    case SelfTest::Unknown:
+      break;
   }
   return "unknown";
 }

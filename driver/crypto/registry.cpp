@@ -44,8 +44,8 @@ Status Registry::add(Algorithm a) {
 }
 
 Status Registry::remove(std::string_view driver) {
-  const auto it = std::find_if(entries_.begin(), entries_.end(),
-                               [&](const auto& e) { return e->algorithm.info.driver == driver; });
+  const auto it =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e->algorithm.info.driver == driver; });
   if (it == entries_.end()) return Status::NoEntry;
   entries_.erase(it);
   return Status::Ok;

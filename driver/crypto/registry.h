@@ -34,8 +34,8 @@ struct AlgorithmInfo {
   unsigned block_bytes = 1;
   unsigned min_key_bytes = 0, max_key_bytes = 0;
   unsigned iv_bytes = 0;
-  unsigned chunk_bytes = 0;  // 0: same as block_bytes
-  unsigned walk_bytes = 0;   // 0: same as chunk_bytes
+  unsigned chunk_bytes = 0;   // 0: same as block_bytes
+  unsigned walk_bytes = 0;    // 0: same as chunk_bytes
   unsigned digest_bytes = 0;  // hashes
   unsigned align_mask = 0;
   SelfTest selftest = SelfTest::Unknown;

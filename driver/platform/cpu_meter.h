@@ -26,8 +26,8 @@ enum class Cost : uint8_t {
 };
 constexpr size_t kCostCount = static_cast<size_t>(Cost::kCount);
 constexpr std::array<std::string_view, kCostCount> kCostNames = {
-    "api_call", "submit_request", "map_segment", "link_table_entry", "mmio_read", "mmio_write",
-    "interrupt", "done_task", "completion", "copy_byte", "packet_work", "sector_work"};
+    "api_call",  "submit_request", "map_segment", "link_table_entry", "mmio_read",   "mmio_write",
+    "interrupt", "done_task",      "completion",  "copy_byte",        "packet_work", "sector_work"};
 
 struct CpuMeter {
   std::array<uint64_t, kCostCount> cost_ps{};  // from the profile; all zero: the host is free of charge

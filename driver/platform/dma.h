@@ -46,7 +46,9 @@ class DmaSpace {
     const auto* b = static_cast<const uint8_t*>(p);
     return b >= base_ && n <= size_ && b <= base_ + (size_ - n);
   }
-  BusAddr bus_addr(const void* p) const { return bus_base_ + static_cast<uint64_t>(static_cast<const uint8_t*>(p) - base_); }
+  BusAddr bus_addr(const void* p) const {
+    return bus_base_ + static_cast<uint64_t>(static_cast<const uint8_t*>(p) - base_);
+  }
   uint8_t* host_ptr(BusAddr a) const { return base_ + (a - bus_base_); }
 
   /// Maps [p, p+n) for the device; copies in when it must bounce. Check `ok`.
@@ -71,7 +73,7 @@ class DmaSpace {
   uint8_t* base_;
   size_t size_;
   BusAddr bus_base_;
-  std::map<size_t, size_t> free_;       // offset -> size
+  std::map<size_t, size_t> free_;  // offset -> size
   std::map<size_t, size_t> allocations_;
   size_t allocated_ = 0;
   size_t bounce_slot_bytes_, bounce_total_, bounce_used_ = 0;

@@ -58,7 +58,8 @@ Status Device::register_algorithms(crypto::Registry& registry) {
     info->iv_bytes = a.iv_bytes;
     const crypto::AlgorithmInfo* kept = info.get();
     infos_.push_back(std::move(info));
-    crypto::Algorithm algorithm{*kept, [this, &a, kept] { return std::make_unique<TalitosSkcipher>(*this, a, *kept); }, {}};
+    crypto::Algorithm algorithm{
+        *kept, [this, &a, kept] { return std::make_unique<TalitosSkcipher>(*this, a, *kept); }, {}};
     const Status s = registry.add(std::move(algorithm));
     if (s == Status::Ok || s == Status::BadMessage) registered_.emplace_back(a.driver);
     if (s != Status::Ok)

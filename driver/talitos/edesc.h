@@ -46,9 +46,9 @@ struct CipherProgram {
   uint32_t header[2] = {};
   uint64_t key_pointer = 0;  // pointer dword p2
   KeySlot* key = nullptr;
-  uint32_t block_mask = 0;   // block size - 1
+  uint32_t block_mask = 0;  // block size - 1
   uint8_t iv_bytes = 0;
-  bool pad_input = false;    // CTR: the AESU takes whole blocks only
+  bool pad_input = false;  // CTR: the AESU takes whole blocks only
 };
 
 /// A request that waits for a ring slot, or a long one of which some pieces still have to be sent.
@@ -61,15 +61,15 @@ struct Pending {
   size_t remaining_bytes = 0;
   crypto::Completion complete = nullptr;
   void* context = nullptr;
-  uint8_t* iv = nullptr;        // the caller's
-  uint8_t iv_copy[16] = {};     // as it was at submission
+  uint8_t* iv = nullptr;         // the caller's
+  uint8_t iv_copy[16] = {};      // as it was at submission
   uint8_t* stream_iv = nullptr;  // 32 bytes of DMA memory: first IV, then the IV handed from piece to piece
   unsigned pieces_in_flight = 0;
   Status status = Status::Ok;
   bool encrypt = false;
   bool backlogged = false;  // Busy was returned: the caller must be told when it starts
   bool started = false;
-  bool stream = false;      // takes more than one descriptor
+  bool stream = false;  // takes more than one descriptor
   bool first_piece = true;
 };
 

@@ -152,7 +152,8 @@ void Device::channel_error(Channel& ch) {
   }
   if (errors & kSof) {
     ++stats_.single_overflows;
-    log(Platform::Level::Error, fmt::format("channel {}: fetch FIFO overflow, the engine dropped a descriptor", ch.index));
+    log(Platform::Level::Error,
+        fmt::format("channel {}: fetch FIFO overflow, the engine dropped a descriptor", ch.index));
     if (sec3_) platform_.write32(ch.base + kCcpsr + 4, kSof);  // [USP]; SEC 2 clears it with the next descriptor
     ch.overflow_suspect = true;
     flush_channel(ch);
@@ -173,9 +174,9 @@ void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offe
       store_be32(raw + 4 * w, platform_.read32(ch.base + kDescriptorBuffer.offset_bytes + 4 * w));
   }
   const Descriptor d = Descriptor::load(raw);
-  std::string text = fmt::format("channel {}: error {:04x} ({}), ", ch.index, errors,
-                                 decode(ccpsr(sec3_ ? Generation::Sec3 : Generation::Sec2).fields,
-                                        errors & channel_error::kAll));
+  std::string text =
+      fmt::format("channel {}: error {:04x} ({}), ", ch.index, errors,
+                  decode(ccpsr(sec3_ ? Generation::Sec3 : Generation::Sec2).fields, errors & channel_error::kAll));
   if (offender)
     text += fmt::format("descriptor {:x}", cdpr);
   else
@@ -201,7 +202,8 @@ void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offe
 bool Device::continue_channel(Channel& ch, BusAddr offender) {
   using namespace regs;
   const uint32_t con = hi32(kCCCR.mask("CON"));
-  const uint64_t halting = channel_error::kAll & ~channel_error::not_halting(sec3_ ? Generation::Sec3 : Generation::Sec2);
+  const uint64_t halting =
+      channel_error::kAll & ~channel_error::not_halting(sec3_ ? Generation::Sec3 : Generation::Sec2);
   // ERRATUM: on SEC 3.1 the error field sometimes survives the first CON. [USP] The second is given only while the
   // channel still stands at the same descriptor, for CON abandons whatever is current.
   for (int i = 0; i < 2; ++i) {
@@ -222,8 +224,7 @@ bool Device::continue_channel(Channel& ch, BusAddr offender) {
 /// channel is at rest.
 void Device::resolve_overflow(Channel& ch) {
   bool dropped = false;
-  for (uint64_t c = ch.tail + 1; c < ch.head && !dropped; ++c)
-    dropped = ch.slot(c).edesc->descriptor[0] == kDoneByte;
+  for (uint64_t c = ch.tail + 1; c < ch.head && !dropped; ++c) dropped = ch.slot(c).edesc->descriptor[0] == kDoneByte;
   if (!dropped && ch.in_flight() == 1) {
     // Alone on the ring: it runs now, or never.
     for (unsigned i = 0; i < kPollTries; ++i) {
@@ -301,8 +302,9 @@ bool Device::poll_timeouts() {
     if (ch.slot(late).edesc->descriptor[0] != kDoneByte) {
       any = true;
       ++stats_.timeouts;
-      log(Platform::Level::Error, fmt::format("channel {}: descriptor {:x} was not done after {} ns, resetting the channel",
-                                              ch.index, ch.slot(late).bus, timeout_ns_));
+      log(Platform::Level::Error,
+          fmt::format("channel {}: descriptor {:x} was not done after {} ns, resetting the channel", ch.index,
+                      ch.slot(late).bus, timeout_ns_));
       ++stats_.channel_resets;
       const bool alive = reset_channel(ch);
       const uint64_t resend_until = ch.head;

@@ -73,8 +73,9 @@ Status Device::probe(const DeviceProperties& p) {
   properties_ = p;
   channel_count_ = p.num_channels;
   line_count_ = p.interrupts;
-  channel_config_ = static_cast<uint32_t>(regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
-                                          (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
+  channel_config_ =
+      static_cast<uint32_t>(regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
+                            (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
 
   channels_ = std::vector<Channel>(channel_count_);
   const uint32_t ring_slots = std::bit_ceil(p.channel_fifo_len);
@@ -112,8 +113,8 @@ Status Device::probe(const DeviceProperties& p) {
   Status s = memory ? Status::Ok : Status::NoMemory;
   if (s == Status::Ok) s = init_device();
   if (s != Status::Ok) {
-    log(Platform::Level::Error, s == Status::NoMemory ? "no DMA memory for the descriptor rings"
-                                                      : "failed to initialize device");
+    log(Platform::Level::Error,
+        s == Status::NoMemory ? "no DMA memory for the descriptor rings" : "failed to initialize device");
     for (Channel& ch : channels_) dma_.free(ch.ring);
     for (Pending& n : pending_store_) dma_.free(n.stream_iv);
     channels_.clear();
@@ -193,16 +194,23 @@ inline void Device::start(Channel& ch, Slot& s, size_t size_bytes) {
 
 Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt) {
   const size_t n = r.size_bytes;
-  if (!p.key) [[unlikely]] return Status::NoKey;
-  if (n == 0) [[unlikely]] return Status::Ok;
-  if ((n & p.block_mask) || (p.iv_bytes && !r.iv)) [[unlikely]] return Status::Invalid;
-  if (dead_) [[unlikely]] return Status::Io;
+  if (!p.key) [[unlikely]]
+    return Status::NoKey;
+  if (n == 0) [[unlikely]]
+    return Status::Ok;
+  if ((n & p.block_mask) || (p.iv_bytes && !r.iv)) [[unlikely]]
+    return Status::Invalid;
+  if (dead_) [[unlikely]]
+    return Status::Io;
   if (ch.in_flight() >= ch.limit || !ch.pending.empty() || n > kMaxDescriptorBytes) [[unlikely]]
     return submit_slow(ch, p, r, encrypt);
-  if (!r.src || !r.dst) [[unlikely]] return Status::Invalid;
+  if (!r.src || !r.dst) [[unlikely]]
+    return Status::Invalid;
   announce(ch);
-  if (!p.key || dead_) [[unlikely]] return dead_ ? Status::Io : Status::NoKey;  // a callback may have done that
-  if (ch.in_flight() >= ch.limit || !ch.pending.empty()) [[unlikely]] return submit_slow(ch, p, r, encrypt);
+  if (!p.key || dead_) [[unlikely]]
+    return dead_ ? Status::Io : Status::NoKey;  // a callback may have done that
+  if (ch.in_flight() >= ch.limit || !ch.pending.empty()) [[unlikely]]
+    return submit_slow(ch, p, r, encrypt);
 
   cpu_.charge(Cost::SubmitRequest);
   Slot& s = ch.slot(ch.head);
@@ -306,8 +314,7 @@ void Device::start_piece(Channel& ch, Pending* p) {
   uint64_t in = 0, out = 0;
   s.flags = 0;
   cpu_.charge(Cost::SubmitRequest);
-  const Status e =
-      build_lists(ch, s, program, p->src, p->dst, p->src_list == p->dst_list, n, &in, &out);
+  const Status e = build_lists(ch, s, program, p->src, p->dst, p->src_list == p->dst_list, n, &in, &out);
   if (e != Status::Ok) {
     static_cast<void>(ch.pending.dequeue(&unused));
     p->remaining_bytes = 0;
@@ -498,7 +505,8 @@ void Device::retire(Channel& ch, Status status) {
   crypto::Completion complete = s.complete;
   void* context = s.context;
   cpu_.charge(Cost::Completion);
-  if (s.flags & (Slot::kMapped | Slot::kTables)) [[unlikely]] release_lists(s, ch.extras[&s - ch.slots]);
+  if (s.flags & (Slot::kMapped | Slot::kTables)) [[unlikely]]
+    release_lists(s, ch.extras[&s - ch.slots]);
   if (status == Status::Ok) [[likely]] {
     ++stats_.dones;
     if (!(s.flags & Slot::kStream)) {
@@ -513,7 +521,8 @@ void Device::retire(Channel& ch, Status status) {
   else
     unref(s.key);
   ++ch.tail;
-  if (!ch.pending.empty()) [[unlikely]] pump(ch);
+  if (!ch.pending.empty()) [[unlikely]]
+    pump(ch);
   if (complete) complete(context, status);
 }
 
@@ -586,7 +595,8 @@ void Device::interrupt(Line& line) {
     if (!hi && !lo) break;
     ++stats_.acknowledges;
     if (hi) platform_.write32(kIcr, hi);
-    if (lo) [[unlikely]] platform_.write32(kIcr + 4, lo);
+    if (lo) [[unlikely]]
+      platform_.write32(kIcr + 4, lo);
     seen |= hi;
     units |= lo;
     if (!(hi & line.done)) break;
@@ -595,7 +605,8 @@ void Device::interrupt(Line& line) {
     ++stats_.spurious_interrupts;
     return;
   }
-  if (seen & line.overflow) [[unlikely]] ++stats_.done_overflows;
+  if (seen & line.overflow) [[unlikely]]
+    ++stats_.done_overflows;
   if (seen & (line.done | line.overflow)) {
     imr_hi_ &= ~line.done;
     write_imr(imr_hi_);

@@ -68,9 +68,9 @@ struct DeviceStats {
   uint64_t bounced_segments = 0;
   uint64_t tail_bounces = 0;  // CTR inputs whose last block was copied
   // errors by kind
-  uint64_t descriptor_errors = 0;              // requests failed by a channel error
-  std::array<uint64_t, 16> channel_errors{};   // by bit number of CCPSR LO (counted from the right)
-  std::array<uint64_t, 16> unit_errors{};      // by EU code
+  uint64_t descriptor_errors = 0;             // requests failed by a channel error
+  std::array<uint64_t, 16> channel_errors{};  // by bit number of CCPSR LO (counted from the right)
+  std::array<uint64_t, 16> unit_errors{};     // by EU code
   uint64_t single_overflows = 0, double_overflows = 0, dropped = 0;
   uint64_t done_overflows = 0;  // a done event was lost: harmless, headers are what counts
   uint64_t offender_not_found = 0;

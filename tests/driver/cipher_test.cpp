@@ -66,8 +66,8 @@ TEST(Ciphers, TableIsAsDesigned) {
       EXPECT_FALSE(a.internal);
       EXPECT_EQ(a.align_mask, 0u);
       text += a.name + " " + a.driver + " " + std::to_string(a.priority) + " " + std::to_string(a.block_bytes) + " " +
-              std::to_string(a.min_key_bytes) + " " + std::to_string(a.max_key_bytes) + " " + std::to_string(a.iv_bytes) +
-              "\n";
+              std::to_string(a.min_key_bytes) + " " + std::to_string(a.max_key_bytes) + " " +
+              std::to_string(a.iv_bytes) + "\n";
     }
     EXPECT_EQ(text, golden) << part.name;
   }
@@ -115,7 +115,8 @@ TEST(OutputIv, SplitsAnywhereGiveTheSameBytes) {
   for (const CipherSpec& c : cipher_specs()) {
     if (!c.iv) continue;
     const size_t step = c.block == 1 ? 16 : c.block;
-    const Bytes key = random_bytes(rng, c.keys.front()), in = random_bytes(rng, 4 * step), iv0 = random_bytes(rng, c.iv);
+    const Bytes key = random_bytes(rng, c.keys.front()), in = random_bytes(rng, 4 * step),
+                iv0 = random_bytes(rng, c.iv);
     auto t = h.cipher(c.name, key);
     for (const bool encrypt : {true, false})
       for (const bool in_place : {true, false}) {
@@ -160,7 +161,8 @@ TEST(OutputIv, CounterWrapsOverAllBits) {
   Harness h;
   auto t = h.cipher("ctr(aes)", hex(kNistKey));
   Bytes iv(16, 0xff);
-  EXPECT_EQ(run(h, *t, Bytes(32, 0), &iv, true), hex("8af2860142f786f409307c1a3f7eaaac7df76b0c1ab899b33e42f047b91b546f"));
+  EXPECT_EQ(run(h, *t, Bytes(32, 0), &iv, true),
+            hex("8af2860142f786f409307c1a3f7eaaac7df76b0c1ab899b33e42f047b91b546f"));
   EXPECT_EQ(iv, hex("00000000000000000000000000000001"));
 }
 
@@ -168,7 +170,10 @@ TEST(OutputIv, CounterWrapsOverAllBits) {
 TEST(OutputIv, EcbNeedsNone) {
   Harness h;
   for (const char* name : {"ecb(aes)", "ecb(des)", "ecb(des3_ede)"}) {
-    auto t = h.cipher(name, Bytes(std::string(name) == "ecb(aes)" ? 16 : std::string(name) == "ecb(des)" ? 8 : 24, 0x37));
+    auto t = h.cipher(name, Bytes(std::string(name) == "ecb(aes)"   ? 16
+                                  : std::string(name) == "ecb(des)" ? 8
+                                                                    : 24,
+                                  0x37));
     EXPECT_EQ(t->info().iv_bytes, 0u);
     run(h, *t, Bytes(16, 1), nullptr, true);
   }
@@ -316,10 +321,11 @@ TEST(Keys, OnlyLegalLengthsAreTaken) {
 TEST(Keys, WeakDesKeysAreRefusedOnlyOnRequest) {
   Harness h;
   auto t = h.cipher("ecb(des)", {});
-  for (const char* k : {"0101010101010101", "fefefefefefefefe", "1f1f1f1f0e0e0e0e", "e0e0e0e0f1f1f1f1", "01fe01fe01fe01fe",
-                        "fe01fe01fe01fe01", "1fe01fe00ef10ef1", "e01fe01ff10ef10e", "01e001e001f101f1", "e001e001f101f101",
-                        "1ffe1ffe0efe0efe", "fe1ffe1ffe0efe0e", "011f011f010e010e", "1f011f010e010e01", "e0fee0fef1fef1fe",
-                        "fee0fee0fef1fef1", "0000000000000000"}) {
+  for (const char* k :
+       {"0101010101010101", "fefefefefefefefe", "1f1f1f1f0e0e0e0e", "e0e0e0e0f1f1f1f1", "01fe01fe01fe01fe",
+        "fe01fe01fe01fe01", "1fe01fe00ef10ef1", "e01fe01ff10ef10e", "01e001e001f101f1", "e001e001f101f101",
+        "1ffe1ffe0efe0efe", "fe1ffe1ffe0efe0e", "011f011f010e010e", "1f011f010e010e01", "e0fee0fef1fef1fe",
+        "fee0fee0fef1fef1", "0000000000000000"}) {
     EXPECT_EQ(t->set_key(hex(k), crypto::kForbidWeakKeys), Status::Invalid) << k;
     Job j(h, Bytes(8, 0), {});
     EXPECT_EQ(t->encrypt(j.request), Status::NoKey);
@@ -345,7 +351,9 @@ TEST(Keys, RequestsInFlightKeepTheirs) {
     auto t = h.cipher("cbc(aes)", old_key);
     std::vector<std::unique_ptr<Job>> jobs;
     for (int i = 0; i < 60; ++i) {
-      if (i == 30) { EXPECT_EQ(t->set_key(new_key), Status::Ok); }
+      if (i == 30) {
+        EXPECT_EQ(t->set_key(new_key), Status::Ok);
+      }
       jobs.push_back(std::make_unique<Job>(h, in, iv, crypto::kMayBacklog));
       EXPECT_TRUE(accepted(t->encrypt(jobs.back()->request)));
     }
@@ -469,7 +477,9 @@ void random_layouts(uint64_t seed, bool outside, unsigned rounds, unsigned max_s
   EXPECT_EQ(h.engine.illegal_accesses, 0u);
   EXPECT_EQ(h.dma().bounce_slots_used(), 0u);
   EXPECT_EQ(h.dma().allocated_bytes(), memory);
-  if (outside) { EXPECT_LT(clean_errors, rounds / 2); }
+  if (outside) {
+    EXPECT_LT(clean_errors, rounds / 2);
+  }
 }
 
 // S02, K08, 2.5, 2.8
@@ -509,8 +519,15 @@ TEST(Layouts, BounceExhaustionIsACleanError) {
       for (unsigned k = 0; k < pieces; ++k)
         p->segments.push_back({p->memory.data() + n * k / pieces, n * (k + 1) / pieces - n * k / pieces});
       p->list = ScatterList(p->segments.data(), pieces);
-      p->r = {.src = &p->list, .dst = &p->list, .size_bytes = n, .iv = p->iv.data(), .flags = crypto::kMayBacklog,
-              .complete = [](void* c, Status s) { if (s != Status::InProgress) static_cast<Packet*>(c)->status = s; },
+      p->r = {.src = &p->list,
+              .dst = &p->list,
+              .size_bytes = n,
+              .iv = p->iv.data(),
+              .flags = crypto::kMayBacklog,
+              .complete =
+                  [](void* c, Status s) {
+                    if (s != Status::InProgress) static_cast<Packet*>(c)->status = s;
+                  },
               .context = p.get()};
       const Status s = t->encrypt(p->r);
       if (!accepted(s)) p->status = s;
@@ -544,7 +561,8 @@ TEST(Layouts, MemoryAcrossFourGiB) {
       auto t = h.cipher("cbc(aes)", key);
       for (int k = 0; k < 33; ++k) {
         Bytes iv(16, uint8_t(k)), ref = iv;
-        ASSERT_EQ(run(h, *t, Bytes(64, uint8_t(i)), &iv, true), reference("cbc(aes)", key, &ref, Bytes(64, uint8_t(i)), true));
+        ASSERT_EQ(run(h, *t, Bytes(64, uint8_t(i)), &iv, true),
+                  reference("cbc(aes)", key, &ref, Bytes(64, uint8_t(i)), true));
       }
     }
     EXPECT_EQ(h.engine.illegal_accesses, 0u);

@@ -19,7 +19,17 @@ using namespace sec::crypto;
 // --- Registry -------------------------------------------------------------------------------------------------
 
 /// Answers the known vectors from the table, so that one fault at a time can be put in.
-enum class Fault { None, WrongResult, WrongIv, Overrun, ChangesRequest, TakesAnyKey, NeverCompletes, CompletesTwice, Late };
+enum class Fault {
+  None,
+  WrongResult,
+  WrongIv,
+  Overrun,
+  ChangesRequest,
+  TakesAnyKey,
+  NeverCompletes,
+  CompletesTwice,
+  Late
+};
 
 class TableCipher final : public Skcipher {
  public:
@@ -27,7 +37,8 @@ class TableCipher final : public Skcipher {
       : info_(info), fault_(fault), later_(later) {}
   const AlgorithmInfo& info() const override { return info_; }
   Status set_key(std::span<const uint8_t> key, uint32_t) override {
-    if (fault_ != Fault::TakesAnyKey && key.size() != 16 && key.size() != 24 && key.size() != 32) return Status::Invalid;
+    if (fault_ != Fault::TakesAnyKey && key.size() != 16 && key.size() != 24 && key.size() != 32)
+      return Status::Invalid;
     key_.assign(key.begin(), key.end());
     return Status::Ok;
   }
@@ -39,7 +50,8 @@ class TableCipher final : public Skcipher {
     std::vector<uint8_t> in(r.size_bytes);
     if (!copy_from(r.src, 0, in.data(), in.size())) return Status::Invalid;
     for (const CipherVector& v : cipher_vectors()) {
-      if (v.algorithm != info_.name || from_hex(v.key) != key_ || from_hex(encrypt ? v.plain : v.cipher) != in) continue;
+      if (v.algorithm != info_.name || from_hex(v.key) != key_ || from_hex(encrypt ? v.plain : v.cipher) != in)
+        continue;
       std::vector<uint8_t> out = from_hex(encrypt ? v.cipher : v.plain), iv = from_hex(v.iv_out);
       if (fault_ == Fault::WrongResult) out.back() ^= 1;
       if (!copy_to(r.dst, 0, out.data(), out.size())) return Status::Invalid;
@@ -68,8 +80,14 @@ class TableCipher final : public Skcipher {
 };
 
 AlgorithmInfo cbc(const std::string& driver, int priority) {
-  return {.name = "cbc(aes)", .driver = driver, .module = "test", .priority = priority, .block_bytes = 16,
-          .min_key_bytes = 16, .max_key_bytes = 32, .iv_bytes = 16};
+  return {.name = "cbc(aes)",
+          .driver = driver,
+          .module = "test",
+          .priority = priority,
+          .block_bytes = 16,
+          .min_key_bytes = 16,
+          .max_key_bytes = 32,
+          .iv_bytes = 16};
 }
 Algorithm algorithm(const AlgorithmInfo& info, Fault fault, std::deque<std::function<void()>>* later = nullptr) {
   auto kept = std::make_shared<AlgorithmInfo>(info);
@@ -109,9 +127,9 @@ TEST(Registry, RefusesWhatIsInconsistent) {
 
 TEST(SelfTest, CatchesEveryFault) {
   const std::pair<Fault, const char*> faults[] = {
-      {Fault::WrongResult, "wrong result"},         {Fault::WrongIv, "wrong output IV"},
-      {Fault::Overrun, "outside the segments"},     {Fault::ChangesRequest, "request was changed"},
-      {Fault::TakesAnyKey, "a key of 0 bytes"},     {Fault::NeverCompletes, "never completed"},
+      {Fault::WrongResult, "wrong result"},     {Fault::WrongIv, "wrong output IV"},
+      {Fault::Overrun, "outside the segments"}, {Fault::ChangesRequest, "request was changed"},
+      {Fault::TakesAnyKey, "a key of 0 bytes"}, {Fault::NeverCompletes, "never completed"},
       {Fault::CompletesTwice, "more than once"}};
   for (const auto& [fault, text] : faults) {
     Registry r;
@@ -184,8 +202,13 @@ TEST(ProcCrypto, HasTheKernelsFields) {
             "chunksize    : 1\n"
             "walksize     : 1\n"
             "statesize    : 0\n\n");
-  AlgorithmInfo h{.name = "sha1", .driver = "sha1-x", .module = "m", .priority = 1, .type = AlgorithmType::Hash,
-                  .block_bytes = 64, .digest_bytes = 20};
+  AlgorithmInfo h{.name = "sha1",
+                  .driver = "sha1-x",
+                  .module = "m",
+                  .priority = 1,
+                  .type = AlgorithmType::Hash,
+                  .block_bytes = 64,
+                  .digest_bytes = 20};
   EXPECT_NE(format_proc(h).find("type         : shash\nblocksize    : 64\ndigestsize   : 20\n"), std::string::npos);
 }
 
@@ -205,7 +228,9 @@ TEST(Queue, BacklogFollowsTheKernelsRule) {
       n[size_t(i)].id = i;
       const bool may = i % 3 != 2;
       const Status s = q.enqueue(&n[size_t(i)], may);
-      const Status want = q.size() <= limit && s == Status::InProgress ? Status::InProgress : may ? Status::Busy : Status::NoSpace;
+      const Status want = q.size() <= limit && s == Status::InProgress ? Status::InProgress
+                          : may                                        ? Status::Busy
+                                                                       : Status::NoSpace;
       EXPECT_EQ(s, want);
       if (s == Status::NoSpace) n[size_t(i)].id = -1;
       if (s == Status::InProgress) n[size_t(i)].told = 1;

@@ -170,11 +170,16 @@ uint32_t FakeEngine::read32(uint32_t offset) {
   cpu_.charge(driver::Cost::MmioRead);
   now_ns_ += 10;
   switch (offset) {
-    case kIsr: return isr_hi();
-    case kIsr + 4: return isr_lo_;
-    case kMcr: return ignore_reset ? 1 : mcr_;
-    case kImr: return imr_hi_;
-    default: break;
+    case kIsr:
+      return isr_hi();
+    case kIsr + 4:
+      return isr_lo_;
+    case kMcr:
+      return ignore_reset ? 1 : mcr_;
+    case kImr:
+      return imr_hi_;
+    default:
+      break;
   }
   if (const int c = channel_at(offset); c >= 0) return channel_read(channels_[c], offset & 0xff);
   if (offset >= 0x2000 && (offset & 0xfff) == 0x34) {
@@ -188,7 +193,9 @@ void FakeEngine::write32(uint32_t offset, uint32_t value) {
   cpu_.charge(driver::Cost::MmioWrite);
   now_ns_ += 10;
   switch (offset) {
-    case kImr: imr_hi_ = value; break;
+    case kImr:
+      imr_hi_ = value;
+      break;
     case kIcr:
       for (unsigned i = 0; i < channels_.size(); ++i) {
         if (value & 1u << (2 * i) && channels_[i].dones) --channels_[i].dones;
@@ -197,7 +204,9 @@ void FakeEngine::write32(uint32_t offset, uint32_t value) {
       }
       isr_hi_extra_ &= ~value;
       break;
-    case kIcr + 4: isr_lo_ &= ~value; break;
+    case kIcr + 4:
+      isr_lo_ &= ~value;
+      break;
     case kMcr:
       if (value & 1)
         reset_all();
@@ -224,13 +233,20 @@ uint32_t FakeEngine::channel_read(const Channel& c, uint32_t offset) const {
   const auto level = static_cast<uint32_t>(c.fifo.size());
   const uint32_t state = c.halted ? 12 : c.hung ? 7 : 0;
   switch (offset) {
-    case 0x08: return ignore_continue && c.halted ? 2 : 0;
-    case 0x0c: return c.config;
-    case 0x10: return sec3 ? state : level << 24 | state;
-    case 0x14: return c.errors | (sec3 ? level << 24 : 0);
-    case 0x40: return static_cast<uint32_t>(c.cdpr >> 32);
-    case 0x44: return static_cast<uint32_t>(c.cdpr);
-    default: break;
+    case 0x08:
+      return ignore_continue && c.halted ? 2 : 0;
+    case 0x0c:
+      return c.config;
+    case 0x10:
+      return sec3 ? state : level << 24 | state;
+    case 0x14:
+      return c.errors | (sec3 ? level << 24 : 0);
+    case 0x40:
+      return static_cast<uint32_t>(c.cdpr >> 32);
+    case 0x44:
+      return static_cast<uint32_t>(c.cdpr);
+    default:
+      break;
   }
   if (offset >= 0x80 && offset < 0xc0) return load_be32(c.buffer.data() + (offset - 0x80));
   return 0;
@@ -257,9 +273,15 @@ void FakeEngine::channel_write(Channel& c, unsigned index, uint32_t offset, uint
         unit_isr_ = {};
       }
       break;
-    case 0x0c: c.config = value; break;
-    case 0x14: c.errors &= ~(value & 0xc000); break;
-    case 0x48: c.ff_hi = value; break;
+    case 0x0c:
+      c.config = value;
+      break;
+    case 0x14:
+      c.errors &= ~(value & 0xc000);
+      break;
+    case 0x48:
+      c.ff_hi = value;
+      break;
     case 0x4c: {
       const uint64_t number = c.enqueued++;
       if (c.fifo.size() >= fifo_entries_ || (drop && drop(index, number))) {
@@ -276,7 +298,8 @@ void FakeEngine::channel_write(Channel& c, unsigned index, uint32_t offset, uint
       c.fifo.push_back(BusAddr{c.ff_hi & 0xf} << 32 | value);
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -299,14 +322,22 @@ bool FakeEngine::step(unsigned index) {
   } else {
     std::memcpy(c.buffer.data(), space_.host_ptr(c.cdpr), 64);
     switch (f) {
-      case Fate::Hang: c.hung = true; return true;
-      case Fate::BusError: errors = 0x2000; break;
-      case Fate::IllegalHeader: errors = 0x0400; break;
+      case Fate::Hang:
+        c.hung = true;
+        return true;
+      case Fate::BusError:
+        errors = 0x2000;
+        break;
+      case Fate::IllegalHeader:
+        errors = 0x0400;
+        break;
       case Fate::UnitError:
         errors = 0x0100;
         unit_isr_[c.buffer[0] >> 4] = 0x100;
         break;
-      case Fate::Run: errors = execute(c, regs::Descriptor::load(c.buffer.data())); break;
+      case Fate::Run:
+        errors = execute(c, regs::Descriptor::load(c.buffer.data()));
+        break;
     }
   }
   if (errors) {

@@ -46,9 +46,9 @@ class FakeEngine : public driver::Platform {
   std::function<Fate(unsigned channel, uint64_t number)> fate;
   /// The FIFO drops this descriptor as if it were full.
   std::function<bool(unsigned channel, uint64_t number)> drop;
-  bool ignore_continue = false;   // CON never clears
-  bool ignore_reset = false;      // SWR never clears
-  bool deliver_on_write = false;  // interrupts come at the end of each outermost register write
+  bool ignore_continue = false;          // CON never clears
+  bool ignore_reset = false;             // SWR never clears
+  bool deliver_on_write = false;         // interrupts come at the end of each outermost register write
   unsigned error_survives_continue = 0;  // so many CONs leave the error field set
   void raise_device_error(uint32_t isr_hi, uint32_t isr_lo);
   bool automatic;

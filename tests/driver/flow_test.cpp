@@ -93,17 +93,21 @@ TEST(Flow, BacklogContractOverManyRequests) {
     std::vector<crypto::SkcipherRequest> requests(total);
     std::mt19937_64 rng(fifo);
     for (unsigned i = 0; i < total; ++i) {
-      requests[i] = {.src = &list, .dst = &list, .size_bytes = 16, .flags = rng() % 2 ? crypto::kMayBacklog : 0u,
-                     .complete = [](void* c, Status s) {
-                       auto* x = static_cast<Context*>(c);
-                       if (s == Status::InProgress) {
-                         EXPECT_EQ(x->finished, 0u);
-                         ++x->started;
-                       } else {
-                         EXPECT_EQ(s, Status::Ok);
-                         ++x->finished;
-                       }
-                     },
+      requests[i] = {.src = &list,
+                     .dst = &list,
+                     .size_bytes = 16,
+                     .flags = rng() % 2 ? crypto::kMayBacklog : 0u,
+                     .complete =
+                         [](void* c, Status s) {
+                           auto* x = static_cast<Context*>(c);
+                           if (s == Status::InProgress) {
+                             EXPECT_EQ(x->finished, 0u);
+                             ++x->started;
+                           } else {
+                             EXPECT_EQ(s, Status::Ok);
+                             ++x->finished;
+                           }
+                         },
                      .context = &contexts[i]};
       contexts[i].code = t->encrypt(requests[i]);
       if (rng() % (2 * fifo) == 0)
@@ -152,8 +156,15 @@ TEST(Flow, DiskSectorsOnAShortFifo) {
     s.list = crypto::ScatterList(&s.segment, 1);
     std::memset(s.iv, 0, 16);
     std::memcpy(s.iv, &i, 8);
-    s.r = {.src = &s.list, .dst = &s.list, .size_bytes = 512, .iv = s.iv, .flags = crypto::kMayBacklog,
-           .complete = [](void* c, Status x) { if (x != Status::InProgress) static_cast<Sector*>(c)->status = x; },
+    s.r = {.src = &s.list,
+           .dst = &s.list,
+           .size_bytes = 512,
+           .iv = s.iv,
+           .flags = crypto::kMayBacklog,
+           .complete =
+               [](void* c, Status x) {
+                 if (x != Status::InProgress) static_cast<Sector*>(c)->status = x;
+               },
            .context = &s};
     ASSERT_TRUE(accepted(t->encrypt(s.r)));
     if (i % 256 == 255) h.engine.run();
@@ -164,7 +175,8 @@ TEST(Flow, DiskSectorsOnAShortFifo) {
     Bytes iv(16, 0);
     std::memcpy(iv.data(), &i, 8);
     ASSERT_EQ(Bytes(memory + 512 * i, memory + 512 * i + 512),
-              reference("cbc(aes)", key, &iv, Bytes(plain.begin() + long(512 * i), plain.begin() + long(512 * i + 512)), true));
+              reference("cbc(aes)", key, &iv, Bytes(plain.begin() + long(512 * i), plain.begin() + long(512 * i + 512)),
+                        true));
   }
 }
 
@@ -236,7 +248,9 @@ TEST(Order, IvsInABurstStayApart) {
   EXPECT_EQ(h.engine.ivs_seen.size(), 199u);
   for (size_t i = 0; i < 200; ++i) {
     EXPECT_EQ(b.jobs[i]->status, i == 40 ? Status::TimedOut : Status::Ok) << i;
-    if (i != 40) { EXPECT_TRUE(b.right(i)); }
+    if (i != 40) {
+      EXPECT_TRUE(b.right(i));
+    }
   }
 }
 
@@ -315,7 +329,8 @@ TEST(Interrupts, BothLinesServeTheirChannels) {
   for (const regs::Part& part : regs::kParts) {
     Harness h({.part = &part});
     std::vector<std::unique_ptr<Burst>> bursts;
-    for (int i = 0; i < 4; ++i) bursts.push_back(std::make_unique<Burst>(h, i % 2 ? "cbc(aes)" : "ctr(aes)", uint64_t(i)));
+    for (int i = 0; i < 4; ++i)
+      bursts.push_back(std::make_unique<Burst>(h, i % 2 ? "cbc(aes)" : "ctr(aes)", uint64_t(i)));
     for (int k = 0; k < 40; ++k)
       for (auto& b : bursts) ASSERT_TRUE(accepted(b->submit(size_t(16 * (k + 1)), crypto::kMayBacklog)));
     h.engine.run();
@@ -351,7 +366,9 @@ TEST(Errors, OnlyTheOffenderFails) {
           for (size_t i = start; i < b.jobs.size(); ++i) {
             ASSERT_EQ(b.jobs[i]->finished, 1u) << i;
             ASSERT_EQ(b.jobs[i]->status, i == start + bad ? Status::Invalid : Status::Ok) << i;
-            if (i != start + bad) { ASSERT_TRUE(b.right(i)) << i; }
+            if (i != start + bad) {
+              ASSERT_TRUE(b.right(i)) << i;
+            }
           }
           EXPECT_TRUE(std::is_sorted(b.order.begin(), b.order.end()));
           ASSERT_EQ(h.engine.log_lines.size(), lines + 1);
@@ -376,7 +393,8 @@ TEST(Errors, SeveralOffendersInARow) {
 }
 
 TEST(Errors, UnitIsNamed) {
-  for (const auto& [alg, unit] : {std::pair{"cbc(des)", "DEU interrupt status"}, std::pair{"ctr(aes)", "AESU interrupt status"}}) {
+  for (const auto& [alg, unit] :
+       {std::pair{"cbc(des)", "DEU interrupt status"}, std::pair{"ctr(aes)", "AESU interrupt status"}}) {
     Harness h;
     h.engine.fate = [](unsigned, uint64_t) { return Fate::UnitError; };
     Burst b(h, alg);
@@ -399,7 +417,9 @@ TEST(Errors, ChannelThatWillNotContinueResetsTheEngine) {
     const Status want = i < 3 || i >= 26 ? Status::Ok : i == 3 ? Status::Invalid : Status::Io;
     EXPECT_EQ(b.jobs[i]->status, want) << i;
     EXPECT_EQ(b.jobs[i]->finished, 1u);
-    if (want == Status::Ok) { EXPECT_TRUE(b.right(i)); }
+    if (want == Status::Ok) {
+      EXPECT_TRUE(b.right(i));
+    }
   }
   EXPECT_EQ(h.device->stats().device_resets, 1u);
   ASSERT_EQ(b.submit(32), Status::InProgress);
@@ -459,7 +479,9 @@ TEST(Overflow, DroppedDescriptorAloneMayBeSentAgain) {
       h.engine.run();
       for (size_t i = 0; i < 23; ++i) {
         ASSERT_EQ(b.jobs[i]->status, i == lost ? Status::Again : Status::Ok) << i << " lost " << lost;
-        if (i != lost) { EXPECT_TRUE(b.right(i)); }
+        if (i != lost) {
+          EXPECT_TRUE(b.right(i));
+        }
       }
       EXPECT_EQ(h.device->stats().single_overflows, 1u);
       EXPECT_EQ(h.device->stats().dropped, 1u);
@@ -511,7 +533,9 @@ TEST(Timeout, HungRequestEndsAndNeighboursRun) {
   for (size_t i = 0; i < 60; ++i) {
     EXPECT_EQ(b.jobs[i]->status, i == 5 ? Status::TimedOut : Status::Ok) << i;
     EXPECT_EQ(b.jobs[i]->finished, 1u);
-    if (i != 5) { EXPECT_TRUE(b.right(i)); }
+    if (i != 5) {
+      EXPECT_TRUE(b.right(i));
+    }
   }
   EXPECT_TRUE(std::is_sorted(b.order.begin(), b.order.end()));
   EXPECT_EQ(h.device->stats().timeouts, 1u);
@@ -580,7 +604,9 @@ TEST(Lifetime, CallbackSubmitsTheSameRequestAgain) {
     j.request.complete = [](void* c, Status s) {
       auto* l = static_cast<Loop*>(c);
       EXPECT_EQ(s, Status::Ok);
-      if (--l->left) { EXPECT_EQ(l->t->encrypt(*l->r), Status::InProgress); }
+      if (--l->left) {
+        EXPECT_EQ(l->t->encrypt(*l->r), Status::InProgress);
+      }
     };
     ASSERT_EQ(t->encrypt(j.request), Status::InProgress);
     while (loop.left && h.engine.run()) {
@@ -661,8 +687,12 @@ TEST(Resources, FailingAllocationsAreCleanErrors) {
         for (size_t i = 0; i < 40; ++i) v.push_back({memory.data() + 16 * i, 16});
         crypto::ScatterList list(v.data(), v.size());
         unsigned done = 0;
-        crypto::SkcipherRequest r{.src = &list, .dst = &list, .size_bytes = 640, .iv = iv.data(),
-                                  .complete = [](void* c, Status) { ++*static_cast<unsigned*>(c); }, .context = &done};
+        crypto::SkcipherRequest r{.src = &list,
+                                  .dst = &list,
+                                  .size_bytes = 640,
+                                  .iv = iv.data(),
+                                  .complete = [](void* c, Status) { ++*static_cast<unsigned*>(c); },
+                                  .context = &done};
         const Status e = t->encrypt(r);
         EXPECT_EQ(e, k == Status::Ok ? Status::NoMemory : Status::NoKey);  // 40 pieces, 8 slots
         EXPECT_EQ(dma.bounce_slots_used(), 0u);
@@ -696,7 +726,9 @@ TEST(Resources, LoadAndUnloadManyTimes) {
     ASSERT_EQ(device.register_algorithms(registry), Status::Ok);
     ASSERT_EQ(registry.list().size(), i % 3 == 1 ? 3u : 7u);
     if (i % 2) device.unregister();
-    if (i % 2) { ASSERT_TRUE(registry.list().empty()); }
+    if (i % 2) {
+      ASSERT_TRUE(registry.list().empty());
+    }
   }
   EXPECT_EQ(engine.dma().allocated_bytes(), memory);
 }
@@ -705,7 +737,10 @@ TEST(Resources, SelfTestThatNeverEndsFailsByName) {
   FakeEngine engine;
   crypto::Registry registry;
   unsigned pumps = 0;
-  registry.set_pump([&] { engine.run(); return ++pumps < 100; });
+  registry.set_pump([&] {
+    engine.run();
+    return ++pumps < 100;
+  });
   engine.fate = [](unsigned, uint64_t) { return Fate::Hang; };
   driver::Device device(engine);
   ASSERT_EQ(device.probe(engine.properties()), Status::Ok);

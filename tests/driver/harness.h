@@ -30,10 +30,10 @@ struct CipherSpec {
   std::vector<size_t> keys;
 };
 inline const std::vector<CipherSpec>& cipher_specs() {
-  static const std::vector<CipherSpec> specs = {
-      {"ecb(aes)", 16, 0, {16, 24, 32}}, {"cbc(aes)", 16, 16, {16, 24, 32}}, {"ctr(aes)", 1, 16, {16, 24, 32}},
-      {"ecb(des)", 8, 0, {8}},           {"cbc(des)", 8, 8, {8}},            {"ecb(des3_ede)", 8, 0, {24}},
-      {"cbc(des3_ede)", 8, 8, {24}}};
+  static const std::vector<CipherSpec> specs = {{"ecb(aes)", 16, 0, {16, 24, 32}}, {"cbc(aes)", 16, 16, {16, 24, 32}},
+                                                {"ctr(aes)", 1, 16, {16, 24, 32}}, {"ecb(des)", 8, 0, {8}},
+                                                {"cbc(des)", 8, 8, {8}},           {"ecb(des3_ede)", 8, 0, {24}},
+                                                {"cbc(des3_ede)", 8, 8, {24}}};
   return specs;
 }
 
@@ -48,9 +48,10 @@ inline Bytes reference(const std::string& alg, const Bytes& key, Bytes* iv, cons
   EVP_CIPHER_CTX* x = EVP_CIPHER_CTX_new();
   Bytes out(in.size() + 32);
   int n = 0;
-  const bool ok = c && EVP_CipherInit_ex2(x, c, k.data(), iv && !iv->empty() ? iv->data() : nullptr, encrypt, nullptr) == 1 &&
-                  EVP_CIPHER_CTX_set_padding(x, 0) == 1 &&
-                  EVP_CipherUpdate(x, out.data(), &n, in.data(), static_cast<int>(in.size())) == 1;
+  const bool ok =
+      c && EVP_CipherInit_ex2(x, c, k.data(), iv && !iv->empty() ? iv->data() : nullptr, encrypt, nullptr) == 1 &&
+      EVP_CIPHER_CTX_set_padding(x, 0) == 1 &&
+      EVP_CipherUpdate(x, out.data(), &n, in.data(), static_cast<int>(in.size())) == 1;
   EVP_CIPHER_CTX_free(x);
   EVP_CIPHER_free(c);
   if (!ok) return {};
@@ -72,12 +73,16 @@ struct Harness {
     registry.set_selftest_enabled(selftest);
     registry.set_pump([this] { return engine.run(); });
     probe_status = device->probe(engine.properties());
-    if (probe_status == Status::Ok) { EXPECT_EQ(device->register_algorithms(registry), Status::Ok); }
+    if (probe_status == Status::Ok) {
+      EXPECT_EQ(device->register_algorithms(registry), Status::Ok);
+    }
   }
   std::unique_ptr<crypto::Skcipher> cipher(const std::string& name, const Bytes& key) {
     auto t = registry.alloc_skcipher(name);
     EXPECT_TRUE(t) << name;
-    if (t && !key.empty()) { EXPECT_EQ(t->set_key(key), Status::Ok); }
+    if (t && !key.empty()) {
+      EXPECT_EQ(t->set_key(key), Status::Ok);
+    }
     return t;
   }
   driver::DmaSpace& dma() { return engine.dma(); }

@@ -19,7 +19,12 @@ constexpr uint32_t kImr = 0x1008, kIsr = 0x1010, kIcr = 0x1018, kMcr = 0x1030;
 constexpr uint32_t kMdeuIcr = 0x603c;
 
 DeviceProperties sec31() {
-  return {{"fsl,sec3.1", "fsl,sec3.0", "fsl,sec2.4", "fsl,sec2.2", "fsl,sec2.1", "fsl,sec2.0"}, 4, 24, 0xbfe, 0x03ab0ebf, 2};
+  return {{"fsl,sec3.1", "fsl,sec3.0", "fsl,sec2.4", "fsl,sec2.2", "fsl,sec2.1", "fsl,sec2.0"},
+          4,
+          24,
+          0xbfe,
+          0x03ab0ebf,
+          2};
 }
 DeviceProperties sec20() { return {{"fsl,sec2.0"}, 4, 24, 0x7e, 0x01010ebf, 1}; }
 
@@ -53,7 +58,8 @@ void expect_unload(ScriptedPlatform& p) {
 }
 
 struct Cipher {
-  Cipher(ScriptedPlatform& p, Device& d, const char* name, std::span<const uint8_t> key) : device(d), results(p.results) {
+  Cipher(ScriptedPlatform& p, Device& d, const char* name, std::span<const uint8_t> key)
+      : device(d), results(p.results) {
     registry.set_selftest_enabled(false);
     EXPECT_EQ(d.register_algorithms(registry), Status::Ok);
     transform = registry.alloc_skcipher(name);
@@ -79,7 +85,9 @@ struct Cipher {
 };
 
 /// Where channel 1's ring lies: the bounce pool takes the first 128 KiB of the space, then come the rings.
-BusAddr ring(const ScriptedPlatform&, unsigned channel_index) { return 0x1'2000'0000 + 64 * 2048 + channel_index * 32 * 448; }
+BusAddr ring(const ScriptedPlatform&, unsigned channel_index) {
+  return 0x1'2000'0000 + 64 * 2048 + channel_index * 32 * 448;
+}
 
 void expect_doorbell(ScriptedPlatform& p, unsigned ch, BusAddr a, bool two_lines = true) {
   p.expect_write64(channel(ch, two_lines) + 0x48, a);
@@ -281,10 +289,10 @@ TEST(Script, UnitErrorNamesTheUnitAndContinues) {
     p.expect_write(kIcr, 0xc);
     p.expect_read(kIsr, 0);
     p.expect_write(kImr, 0x100ff & ~0x44u);
-    p.expect_read(0x214, 0x0100);                      // CCPSR LO of channel 1 on the alternate page: EU error
-    p.expect_read64(0x240, ring(p, 1) + 448);          // CDPR
-    p.expect_read(0x4034, 0x300);                      // AESU interrupt status: KSE, DSE
-    p.expect_write(0x208, 2);                          // CON
+    p.expect_read(0x214, 0x0100);              // CCPSR LO of channel 1 on the alternate page: EU error
+    p.expect_read64(0x240, ring(p, 1) + 448);  // CDPR
+    p.expect_read(0x4034, 0x300);              // AESU interrupt status: KSE, DSE
+    p.expect_write(0x208, 2);                  // CON
     p.expect_read(0x208, 2);
     p.expect_read(0x208, 0);
     p.expect_read(0x214, 0);

@@ -15,10 +15,13 @@ namespace sec::test {
 
 class ScriptedPlatform : public driver::Platform {
  public:
-  explicit ScriptedPlatform(size_t dma_bytes = 1 << 20, BusAddr base = 0x1'2000'0000) : space_(dma_bytes, base, 64, 2048) {
+  explicit ScriptedPlatform(size_t dma_bytes = 1 << 20, BusAddr base = 0x1'2000'0000)
+      : space_(dma_bytes, base, 64, 2048) {
     dma_ = &space_;
   }
-  ~ScriptedPlatform() override { EXPECT_TRUE(script_.empty()) << script_.size() << " expected accesses did not happen"; }
+  ~ScriptedPlatform() override {
+    EXPECT_TRUE(script_.empty()) << script_.size() << " expected accesses did not happen";
+  }
 
   void expect_write(uint32_t offset, uint32_t value) { script_.push_back({true, offset, value}); }
   void expect_read(uint32_t offset, uint32_t value) { script_.push_back({false, offset, value}); }
@@ -70,7 +73,8 @@ class ScriptedPlatform : public driver::Platform {
   void write32(uint32_t offset, uint32_t value) override {
     cpu_.charge(driver::Cost::MmioWrite);
     if (!strict_) return;
-    if (script_.empty() || !script_.front().write || script_.front().offset != offset || script_.front().value != value) {
+    if (script_.empty() || !script_.front().write || script_.front().offset != offset ||
+        script_.front().value != value) {
       ADD_FAILURE() << "unexpected write of " << hex(value) << " to " << hex(offset) << expected();
       return;
     }
