@@ -1,7 +1,11 @@
 // The register tables against tables copied by hand from the public sources: a slip in one of the two shows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "hw/regs/aesu.h"
 #include "hw/regs/channel.h"
@@ -253,6 +257,56 @@ TEST(Contract, WorkedHeadersDecodeAsTheirSourcesSay) {
     EXPECT_EQ(decode_header(header), row.at("text")) << row.at("header");
     EXPECT_EQ(HeaderWord::decode(header).encode(), header) << row.at("header");
   }
+}
+
+// ---- sources ----------------------------------------------------------------------------------
+
+/// Keys of docs/reference/sources.md: the first cells of its tables.
+std::set<std::string> source_keys() {
+  std::ifstream in(std::string(SEC_SOURCE_DIR) + "/docs/reference/sources.md");
+  std::set<std::string> keys;
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("| ")) keys.insert(line.substr(2, line.find(" |", 2) - 2));
+  return keys;
+}
+
+/// Tags in a source cell: "LX T23; USP", "LX, FB".
+std::vector<std::string> tags_in(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ',' || c == ';'; }, ' ');
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+TEST(Contract, EverySourceTagIsExplained) {
+  const auto keys = source_keys();
+  ASSERT_TRUE(keys.contains("LX"));
+  const auto expect_known = [&](const std::string& tag, std::string_view where) {
+    EXPECT_TRUE(keys.contains(tag)) << "\"" << tag << "\" of " << where << " is not in docs/reference/sources.md";
+  };
+  const Register* const memory_words[] = {&kHeader, &kWriteBack, &kPointer, &kLinkEntry};
+  std::vector<const Register*> all(std::begin(memory_words), std::end(memory_words));
+  for (const Block* b : {&kControllerBlock, &kPolychannelBlock, &kChannelBlock, &kChannelBlock3, &kAesuBlock,
+                         &kDeuBlock, &kMdeuBlock, &kEuBlock})
+    for (const Register& r : b->registers) all.push_back(&r);
+  for (const Register* r : all) {
+    EXPECT_FALSE(r->source.empty()) << r->name << " names no source";
+    EXPECT_FALSE(r->doc.empty()) << r->name << " has no text";
+    for (const std::string& tag : tags_in(std::string(r->source))) expect_known(tag, r->name);
+    for (const Field& f : r->fields) {
+      EXPECT_FALSE(f.doc.empty()) << r->name << "[" << f.name << "] has no text";
+      for (size_t at = f.doc.find('['); at != std::string_view::npos; at = f.doc.find('[', at + 1)) {
+        const std::string tag(f.doc.substr(at + 1, f.doc.find(']', at) - at - 1));
+        const bool names_a_field = at > 0 && f.doc[at - 1] != ' ' && f.doc[at - 1] != ']';  // as in CCCR[WGN]
+        if (!names_a_field) expect_known(tag, f.name);
+      }
+    }
+  }
+  for (const char* csv :
+       {"offsets.csv", "fields.csv", "channel_errors.csv", "headers.csv", "modes.csv", "types.csv", "parts.csv"})
+    for (const auto& row : read_csv(csv))
+      for (const std::string& tag : tags_in(row.at("source")))
+        if (tag != "inferred" && tag != "swapped") expect_known(tag, csv);
 }
 
 // The check itself must be able to fail.
