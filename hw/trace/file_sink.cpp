@@ -73,6 +73,7 @@ void FileSink::commit(uint64_t time_ps) {
 void FileSink::start() {
   if (header_written_) return;
   header_written_ = true;
+  SEC_CHECK(!signals_.empty(), "a trace has at least one signal");  // no reader opens an FST without
   Scope root;
   for (SignalId id = 0; id < signals_.size(); ++id) {
     Scope* at = &root;

@@ -110,7 +110,12 @@ class FstSink final : public FileSink {
   }
 
   bool finish(uint64_t end_ps) override {
-    if (!timed_ || end_ps > last_ps_) fstWriterEmitTimeChange(fst_, end_ps);
+    if (!timed_) {  // readers refuse a file without any value, so the unknown ones are written out
+      write_time(0);
+      for (SignalId id = 0; id < signals().size(); ++id)
+        fstWriterEmitValueChange(fst_, handles_[id], std::string(signals()[id].width_bits, 'x').c_str());
+    }
+    if (end_ps > last_ps_) fstWriterEmitTimeChange(fst_, end_ps);
     const bool seeks_ok = fstWriterGetFseekFailed(fst_) == 0;
     fstWriterClose(fst_);
     fst_ = nullptr;

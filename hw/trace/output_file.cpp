@@ -14,9 +14,9 @@ namespace fs = std::filesystem;
 
 OutputFile::OutputFile(const std::string& path, std::string_view option) : option_(option), target_(path) {
   std::error_code ignored;
-  if (fs::is_symlink(target_, ignored)) {  // write through a link instead of replacing it
-    if (const fs::path real = fs::weakly_canonical(target_, ignored); !real.empty()) target_ = real;
-  }
+  // Write through a link (even one to a file that is not there yet) instead of replacing it.
+  for (int links = 0; links < 40 && fs::is_symlink(target_, ignored); ++links)
+    target_ = target_.parent_path() / fs::read_symlink(target_, ignored);
   if (fs::exists(target_, ignored)) {
     if (!fs::is_regular_file(target_, ignored))
       throw SetupError(fmt::format("{}: {} is not a regular file; give the name of a file to write", option, path));
