@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
