@@ -133,9 +133,11 @@ nlohmann::json phase_json(const DiskPhase& p, bool timed) {
                    {"failed_bios", p.stats.failed_bios}, {"sectors", p.stats.sectors}, {"submissions", p.stats.submissions},
                    {"backlogged", p.stats.backlogged}, {"refused", p.stats.refused}, {"lost", p.stats.lost},
                    {"most_in_flight", p.stats.most_in_flight}, {"wrong_bytes", p.wrong_bytes}};
-  j["sim_time_ns"] = timed ? nlohmann::json(p.end_ns - p.start_ns) : nlohmann::json(nullptr);
-  j["throughput_mb_s"] = timed ? nlohmann::json(mb_per_s(p.bytes, p.end_ns - p.start_ns)) : nlohmann::json(nullptr);
-  j["throughput_mbit_s"] = timed ? nlohmann::json(mbit_per_s(p.bytes, p.end_ns - p.start_ns)) : nlohmann::json(nullptr);
+  const uint64_t ns = timed ? p.end_ns - p.start_ns : 0;
+  j["sim_time_ns"] = timed ? nlohmann::json(ns) : nlohmann::json(nullptr);
+  // A software cipher on a processor that is free of charge takes no time, and so has no rate.
+  j["throughput_mb_s"] = ns ? nlohmann::json(mb_per_s(p.bytes, ns)) : nlohmann::json(nullptr);
+  j["throughput_mbit_s"] = ns ? nlohmann::json(mbit_per_s(p.bytes, ns)) : nlohmann::json(nullptr);
   j["latency"] = latency_json(p.latency_ns);
   return j;
 }
@@ -149,7 +151,10 @@ void print_table(const nlohmann::json& j) {
     row(name.c_str(), fmt::format("{} bytes in {} requests, {} sectors; {} requests failed, {} bytes wrong; {} backlogged, {} refused and sent again",
                                   p["bytes"].get<uint64_t>(), p["requests"].get<uint64_t>(), p["sectors"].get<uint64_t>(), p["failed_requests"].get<uint64_t>(),
                                   p["wrong_bytes"].get<uint64_t>(), p["backlogged"].get<uint64_t>(), p["refused"].get<uint64_t>()));
-    if (p["sim_time_ns"].is_null()) continue;
+    if (p["throughput_mb_s"].is_null()) {
+      if (!p["sim_time_ns"].is_null()) row("", "no time has passed: nothing ran on the engine, and the processor is free (--cpu)");
+      continue;
+    }
     row("", fmt::format("{:.3f} us of simulated time, {:.1f} MB/s ({:.1f} Mbit/s); per request {}", p["sim_time_ns"].get<double>() / 1e3,
                         p["throughput_mb_s"].get<double>(), p["throughput_mbit_s"].get<double>(), latency_text(p["latency"])));
   }

@@ -85,7 +85,10 @@ void print_table(const nlohmann::json& j) {
     if (n.get<uint64_t>()) drops += fmt::format("{}{} {}", drops.empty() ? "" : ", ", n.get<uint64_t>(), name);
   row("drops", drops.empty() ? "none" : drops);
   if (p["frames_without_ip"].get<uint64_t>()) row("skipped", fmt::format("{} frames without IP", p["frames_without_ip"].get<uint64_t>()));
-  if (!j["throughput_mbit_s"].is_null()) {
+  if (const uint64_t bad = j["drops"]["bad_icv"].get<uint64_t>()) row("integrity", fmt::format("{} packets failed the check of their ICV and were dropped", bad));
+  if (j["throughput_mbit_s"].is_null()) {
+    if (!j["machine"]["sim_time_ns"].is_null()) row("throughput", "none: no time has passed, since nothing ran on the engine and the processor is free (--cpu)");
+  } else {
     row("throughput", fmt::format("{:.1f} Mbit/s of clear IP in simulated time", j["throughput_mbit_s"].get<double>()));
     row("latency", latency_text(j["latency"]));
   }
@@ -177,7 +180,8 @@ int run(Options& o) {
   const bool timed = so.fidelity == Fidelity::Approx;
   // Clear bytes, so that suites and directions compare; headers and padding that ESP adds are not goodput.
   const uint64_t clear = o.decap ? st.bytes_out : st.bytes_in;
-  j["throughput_mbit_s"] = timed ? nlohmann::json(mbit_per_s(clear, machine["sim_time_ns"].get<uint64_t>())) : nlohmann::json(nullptr);
+  const uint64_t ns = timed ? machine["sim_time_ns"].get<uint64_t>() : 0;
+  j["throughput_mbit_s"] = ns ? nlohmann::json(mbit_per_s(clear, ns)) : nlohmann::json(nullptr);
   j["latency"] = latency_json(std::move(result.latency_ns));
   j["machine"] = std::move(machine);
   j["settings"] = settings_json(o.common);

@@ -1,0 +1,11 @@
+# The program as a user runs it.
+if(TARGET secsim)
+  foreach(script bad_input determinism backpressure)
+    add_test(NAME secsim_${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/${script}.py $<TARGET_FILE:secsim>)
+    set_tests_properties(secsim_${script} PROPERTIES LABELS e2e TIMEOUT 600)
+  endforeach()
+  foreach(script esp_interop disk_interop)
+    add_test(NAME secsim_${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/${script}.py $<TARGET_FILE:secsim> --secsim)
+    set_tests_properties(secsim_${script} PROPERTIES LABELS e2e TIMEOUT 600 SKIP_RETURN_CODE 77)
+  endforeach()
+endif()
