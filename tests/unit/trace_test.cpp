@@ -178,6 +178,7 @@ TEST_F(Trace, PutsLateReportsInTimeOrder) {
     sink->change(300, a, 3);
     sink->change(100, a, 1);
     sink->change(200, b, 2);
+    sink->change(150, b, 7);
     sink->commit(150);
     sink->change(150, b, 1);  // exactly at the promise: still allowed
     sink->change(250, a, 2);
