@@ -184,7 +184,7 @@ int run(Options& o) {
     e.cpu = &s.platform().cpu();
     e.pump = [&s] { return s.platform().pump(); };
     if (timed) {
-      e.now_ns = [&s] { return s.sim_ns(); };
+      e.now_ns = [&s] { return processor_ns(s); };
       e.idle_until = [&s](uint64_t ns) { s.tlm()->sleep_until_ps(ns * 1000); };
     }
     const auto list = s.registry().list();

@@ -151,7 +151,7 @@ int run(Options& o) {
     e.dma = &s.platform().dma();
     e.cpu = &s.platform().cpu();
     e.pump = [&s] { return s.platform().pump(); };
-    if (so.fidelity == Fidelity::Approx) e.now_ns = [&s] { return s.sim_ns(); };
+    if (so.fidelity == Fidelity::Approx) e.now_ns = [&s] { return processor_ns(s); };
     const EspSuite& suite = r.sas[0].suite;
     const auto list = s.registry().list();
     const auto* cipher = find_implementation(list, o.cipher_driver.empty() ? suite.cipher_algorithm : o.cipher_driver, crypto::AlgorithmType::Skcipher);

@@ -48,7 +48,8 @@ nlohmann::json machine_json(Session& s, const Session::Mark& before, const Sessi
                         {"bytes", a.channel_bytes[c] - b.channel_bytes[c]}});
   j["channels"] = std::move(channels);
   j["interrupts"] = after.device.interrupts - before.device.interrupts;
-  if (timed) {
+  j["confidence"] = nullptr;
+  if (timed && a.descriptors + a.errors != b.descriptors + b.errors) {
     hw::EngineCounters d = a;
     d.reads -= b.reads, d.writes -= b.writes, d.bus_clocks -= b.bus_clocks, d.grants -= b.grants;
     d.read_latency_clocks -= b.read_latency_clocks, d.posted_write_clocks -= b.posted_write_clocks;
@@ -62,6 +63,8 @@ nlohmann::json machine_json(Session& s, const Session::Mark& before, const Sessi
   j["wall_time_s"] = static_cast<double>(after.wall_ns - before.wall_ns) * 1e-9;
   return j;
 }
+
+uint64_t processor_ns(Session& s) { return (s.platform().sim_time_ps() + s.platform().cpu().pending_ps) / 1000; }
 
 nlohmann::json latency_json(std::vector<uint64_t> ns) {
   if (ns.empty()) return nullptr;
@@ -100,9 +103,9 @@ void print_machine(const nlohmann::json& m) {
   } else {
     row("simulated time", fmt::format("{:.3f} us", m["sim_time_ns"].get<double>() / 1e3));
     row("host busy", fmt::format("{:.1f} %", m["host_busy_share"].get<double>() * 100));
-    const auto& c = m["confidence"];
-    row("confidence", fmt::format("{:.0f} % of the engine's clocks rest on vendor figures (H), {:.0f} % on single sources (M), {:.0f} % on assumptions (L)",
-                                  c["H"].get<double>() * 100, c["M"].get<double>() * 100, c["L"].get<double>() * 100));
+    if (const auto& c = m["confidence"]; !c.is_null())
+      row("confidence", fmt::format("{:.0f} % of the engine's clocks rest on vendor figures (H), {:.0f} % on single sources (M), {:.0f} % on assumptions (L)",
+                                    c["H"].get<double>() * 100, c["M"].get<double>() * 100, c["L"].get<double>() * 100));
   }
   row("descriptors", fmt::format("{}, {} failed; {} interrupts", m["descriptors"].get<uint64_t>(), m["descriptor_errors"].get<uint64_t>(),
                                  m["interrupts"].get<uint64_t>()));

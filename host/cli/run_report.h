@@ -17,6 +17,10 @@ nlohmann::json settings_json(const CommonOptions& o);
 /// What happened between two marks: simulated and wall time, busy share of the host, descriptors, bytes per channel.
 nlohmann::json machine_json(Session& s, const Session::Mark& before, const Session::Mark& after);
 
+/// Simulated time as the processor sees it: what it has been charged for but has not waited for yet is part of it. With a
+/// software cipher nothing else would move the clock between two packets.
+uint64_t processor_ns(Session& s);
+
 /// {"count", "p50_ns", "p99_ns", "max_ns"}; null without values.
 nlohmann::json latency_json(std::vector<uint64_t> ns);
 

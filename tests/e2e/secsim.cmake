@@ -1,6 +1,6 @@
 # The program as a user runs it.
 if(TARGET secsim)
-  foreach(script bad_input determinism backpressure)
+  foreach(script bad_input determinism backpressure report)
     add_test(NAME secsim_${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/${script}.py $<TARGET_FILE:secsim>)
     set_tests_properties(secsim_${script} PROPERTIES LABELS e2e TIMEOUT 600)
   endforeach()
