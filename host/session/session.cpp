@@ -31,7 +31,6 @@ Session::Session(const SessionOptions& options) : options_(options), timing_(hw:
 #ifdef SEC_HAVE_TRACE
     if (!options_.trace_path.empty()) {
       tracer_ = std::make_unique<EngineTracer>(trace::open_trace(options_.trace_path), engine(), tlm_->device().engine().clocks().period_ps);
-      engine().set_observer(tracer_.get());
       tlm_->device().on_commit = [this](uint64_t t) { tracer_->commit(t); };
       tlm_->on_cpu_state = [this](uint64_t t, TlmPlatform::CpuState s) {
         tracer_->cpu(t, s == TlmPlatform::CpuState::Idle ? EngineTracer::CpuState::Idle
@@ -69,6 +68,7 @@ void Session::run(const std::function<void(Session&)>& body) {
 #ifdef SEC_HAVE_COMPOSE
       if (options_.compositions) register_compositions(*registry_, {.dma = &platform_->dma(), .cpu = &platform_->cpu()});
 #endif
+      if (tracer_) engine().set_observer(tracer_.get());  // the self-test is not traced
       body(*this);
     } catch (...) {
       failure = std::current_exception();  // nothing is thrown through the SystemC kernel

@@ -221,6 +221,14 @@ void TimedEngine::take_bus(unsigned n, Clock start, uint32_t held, BusAddr addr,
 void TimedEngine::ask_bus(unsigned n, std::coroutine_handle<> h, BusAddr addr, uint32_t size, uint32_t extra, bool write) {
   handle_[n] = h;
   Port& p = ports_[n];
+  if (short_cuts_ && bus_free_ <= now_ && !(wants_w_ | wants_r_ | resume_pending_) && arbitrate_at_ > now_ && !watched_ && min_other(n) > now_) {
+    // Nobody else can ask on this clock any more: the grant is certain.
+    const uint32_t held = clocks_.bus_clocks(addr, size);
+    take_bus(n, now_, held, addr, size, write);
+    p.kind = Kind::None;
+    due_[n] = now_ + held + (write ? clocks_.posted_write : clocks_.read_latency) + extra;
+    return;
+  }
   p.kind = Kind::Access;
   p.addr = addr;
   p.size = size;
