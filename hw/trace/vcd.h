@@ -1,4 +1,4 @@
-// VCD (IEEE 1364, clause 18): text that every viewer reads, about ten times the size of FST.
+// VCD (IEEE 1364, clause 18): text that every viewer reads, many times the size of FST.
 //
 // The format has no names for values. They are written as a comment per signal ("sec.channel0.state: 0 IDLE, 1 FETCH")
 // and, if a folder is given, as one GTKWave filter file per signal, called like the signal.
