@@ -168,10 +168,10 @@ int run(Options& o) {
   SessionOptions so = o.common.session();
   const bool timed = so.fidelity == Fidelity::Approx;
   so.memory_bytes = std::max<size_t>(so.memory_bytes, (size_t{48} << 20) + 3 * std::max(o.request_bytes, o.bio_bytes) * o.queue_depth);
-  Progress progress(w.what);
+  std::optional<Progress> progress(std::in_place, w.what);
   w.run.progress = [&](std::string_view phase, uint64_t done, uint64_t total) {
     const double share = static_cast<double>(done) / static_cast<double>(std::max<uint64_t>(total, 1));
-    progress.update(w.run.action != DiskAction::Dd ? share : share / 2 + (phase == "read" ? 0.5 : 0));
+    progress->update(w.run.action != DiskAction::Dd ? share : share / 2 + (phase == "read" ? 0.5 : 0));
   };
   DiskRunResult result;
   nlohmann::json machine;
@@ -201,6 +201,7 @@ int run(Options& o) {
     result = run_disk(w.run, e);
     machine = machine_json(s, before, s.mark());
   });
+  progress.reset();  // clears its line before the report
   OPENSSL_cleanse(w.run.passphrase.data(), w.run.passphrase.size());
 
   nlohmann::json j{{"status", errno_name(result.status)}, {"work", w.what}, {"cipher", result.cipher}, {"key_bits", result.key_bits},

@@ -134,12 +134,12 @@ int run(Options& o) {
   SessionOptions so = o.common.session();
   const size_t buffer = std::max(input.packets.largest_bytes(), o.tfc) + 4096 + size_t{o.segments} * 8;
   so.memory_bytes = std::max<size_t>(so.memory_bytes, (size_t{32} << 20) + buffer * o.in_flight);
-  Progress progress(o.decap ? "decapsulating" : "encapsulating");
+  std::optional<Progress> progress(std::in_place, o.decap ? "decapsulating" : "encapsulating");
   const double total = static_cast<double>(std::max<size_t>(input.packets.size(), 1));
   Status crypto_failure = Status::Ok;
   r.also = [&](const EspOutput& out) {
     if (out.drop == EspDrop::Crypto && crypto_failure == Status::Ok) crypto_failure = out.status;
-    if (out.index % 64 == 0) progress.update(static_cast<double>(out.index) / total);
+    if (out.index % 64 == 0) progress->update(static_cast<double>(out.index) / total);
   };
 
   EspRunResult result;
@@ -168,6 +168,7 @@ int run(Options& o) {
     machine = machine_json(s, before, s.mark());
   });
 
+  progress.reset();  // clears its line before the report
   const EspStats& st = result.stats;
   nlohmann::json j{{"status", errno_name(result.status)}, {"suite", r.sas[0].suite.name}, {"mode", o.mode}, {"direction", o.decap ? "decapsulate" : "encapsulate"}};
   auto name = [](const std::string& s) { return s.empty() ? nlohmann::json(nullptr) : nlohmann::json(s); };
