@@ -394,6 +394,14 @@ TEST_F(Trace, WindowShowsValuesAtItsStartAndNothingOutside) {
   }
 }
 
+TEST_F(Trace, WindowShowsValuesFromBeforeItWithoutAnyCommit) {
+  auto sink = open_trace(at("t.vcd"), {.window = {.start_ps = 100, .stop_ps = 200}});
+  const SignalId a = sink->declare("s", "a", 8);
+  sink->change(10, a, 1);
+  ASSERT_TRUE(sink->close(150));
+  EXPECT_EQ(read(at("t.vcd")), (Wave{.signals = {{"s.a[7:0]", {{100, "1"}}}}, .end_ps = 150}));
+}
+
 TEST_F(Trace, WindowBehindTheEndOfTheRunStaysEmpty) {
   auto sink = open_trace(at("t.fst"), {.window = {.start_ps = 5000, .stop_ps = 6000}});
   const SignalId a = sink->declare("s", "a", 8);
