@@ -38,6 +38,11 @@ class EnginePlatform : public driver::Platform {
   /// Lets something happen; false when nothing can any more. For callers that re-check a condition themselves.
   bool pump();
 
+  /// Other OS threads may send something (host/platforms/bridge.h): wait_until() then waits for them too.
+  virtual void expect_threads(bool on) = 0;
+  /// From any thread: makes wait_until() look at its condition again.
+  virtual void notify_from_thread() = 0;
+
   virtual hw::Engine& engine() = 0;
   virtual uint64_t sim_time_ps() = 0;  // 0 for ever on the functional platform
   /// The name of the fidelity: "functional" or "approx".

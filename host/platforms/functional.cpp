@@ -20,9 +20,14 @@ void FunctionalPlatform::relax(uint64_t ns) {
 }
 
 bool FunctionalPlatform::wait_until(Condition done, void* context) {
-  if (done(context)) return true;
-  if (!in_service_) deliver();
-  return done(context);  // there is no time in which more could happen
+  for (;;) {
+    const uint64_t seen = bell_.load(std::memory_order_seq_cst);
+    if (done(context)) return true;
+    if (!in_service_) deliver();
+    if (done(context)) return true;
+    if (!threads_ || in_service_) return false;  // there is no time in which more could happen
+    bell_.wait(seen, std::memory_order_seq_cst);
+  }
 }
 
 }  // namespace sec::host

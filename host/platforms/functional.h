@@ -2,6 +2,8 @@
 // enqueues it returns; the interrupt is delivered when the outermost register write of the driver returns, or
 // later with `hold_interrupts`, which coalesces them as a busy system would.
 #pragma once
+#include <atomic>
+
 #include "host/platforms/engine_platform.h"
 #include "hw/core/functional.h"
 
@@ -30,6 +32,11 @@ class FunctionalPlatform final : public EnginePlatform {
   hw::Engine& engine() override { return engine_; }
   uint64_t sim_time_ps() override { return 0; }
   std::string_view fidelity() const override { return "functional"; }
+  void expect_threads(bool on) override { threads_ = on; }
+  void notify_from_thread() override {
+    bell_.fetch_add(1, std::memory_order_seq_cst);
+    bell_.notify_one();
+  }
 
   /// On: interrupts wait for deliver(), relax(), wait_until() or the eighth finished descriptor (well below the fifteen
   /// that the engine can store per channel).
@@ -40,7 +47,8 @@ class FunctionalPlatform final : public EnginePlatform {
   static constexpr uint64_t kMostHeld = 8;
   hw::MemoryMap map_;
   hw::FunctionalEngine engine_;
-  bool held_ = false;
+  bool held_ = false, threads_ = false;
+  std::atomic<uint64_t> bell_{0};
   uint64_t last_ = 0, now_ns_ = 0;
 };
 

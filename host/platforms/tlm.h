@@ -67,10 +67,9 @@ class TlmPlatform final : public EnginePlatform, public sc_core::sc_module {
   uint64_t cpu_busy_ps() const { return cpu_busy_ps_; }
   /// Sleeps until the given time (an application with nothing to do); interrupts are served meanwhile.
   void sleep_until_ps(uint64_t t);
-  /// Another OS thread may call this: wakes wait_until() so that it looks at its condition.
-  void notify_from_thread();
-  /// Keeps the simulation alive while other threads may still send something. Before run().
-  void expect_threads(bool on);
+  void notify_from_thread() override;
+  /// Keeps the simulation alive while other threads may still send something.
+  void expect_threads(bool on) override;
   /// Kernel activations: the engine's process and the processor's.
   uint64_t kernel_events() const { return device_.activations() + cpu_wakes_; }
 

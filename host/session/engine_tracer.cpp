@@ -49,6 +49,7 @@ void EngineTracer::channel_descriptor(uint64_t clock, unsigned n, BusAddr a, uns
   sink_->change(at(clock), channel_[n].number, ++channel_[n].count);
   sink_->change(at(clock), channel_[n].level, level);
 }
+void EngineTracer::fetch_fifo(uint64_t clock, unsigned n, unsigned level) { sink_->change(at(clock), channel_[n].level, level); }
 void EngineTracer::descriptor_end(uint64_t clock, unsigned n, BusAddr, uint32_t error) {
   sink_->change(at(clock), channel_[n].error, error);
 }

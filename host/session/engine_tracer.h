@@ -16,6 +16,7 @@ class EngineTracer final : public hw::EngineObserver {
 
   void channel_state(uint64_t clock, unsigned channel, regs::ChannelState s) override;
   void channel_descriptor(uint64_t clock, unsigned channel, BusAddr at, unsigned fifo_level) override;
+  void fetch_fifo(uint64_t clock, unsigned channel, unsigned level) override;
   void descriptor_end(uint64_t clock, unsigned channel, BusAddr at, uint32_t error) override;
   void unit_owner(uint64_t clock, regs::Eu unit, int channel) override;
   void unit_fifo(uint64_t clock, regs::Eu unit, uint32_t in_bytes, uint32_t out_bytes, bool busy) override;

@@ -78,7 +78,7 @@ struct Stream {
   uint32_t in_ok = 0, process = 0, out_ok = 0;  // process: bytes the unit takes; out_ok: bytes that reach memory
   bool in_fault = false, out_fault = false;
   uint32_t burst = 64;
-  uint32_t startup_clocks = 0, block_clocks = 1, block_bytes = 16;
+  uint32_t startup_clocks = 0, block_clocks = 1, block_bytes = 16, block_shift = 4;  // blocks are 8 or 16 bytes
   uint32_t unit_error = 0;   // raised by a clocked unit on the way
 };
 
@@ -231,9 +231,9 @@ class Channel {
     co_await x_.stream(n_, stream_);
     commit(stream_.out_ok);
     streaming_ = false;
-    e_.counters().unit_blocks[static_cast<size_t>(eu)] += stream_.process / stream_.block_bytes;
+    e_.counters().unit_blocks[static_cast<size_t>(eu)] += stream_.process >> stream_.block_shift;
     e_.counters().unit_busy_clocks[static_cast<size_t>(eu)] +=
-        uint64_t{stream_.process / stream_.block_bytes} * stream_.block_clocks + stream_.startup_clocks;
+        uint64_t{stream_.process >> stream_.block_shift} * stream_.block_clocks + stream_.startup_clocks;
     if (stream_.unit_error) {
       unit->raise(stream_.unit_error);
       co_return regs::channel_error::kEu;
@@ -375,13 +375,14 @@ class Channel {
     s.out = &out_;
     s.burst = st_.config & kBs ? 128 : 64;
     s.block_bytes = held_->block_bytes();
+    s.block_shift = static_cast<uint32_t>(__builtin_ctz(s.block_bytes));
     s.block_clocks = held_->block_clocks();
     s.startup_clocks = held_->startup_clocks();
     find_good(in_);
     find_good(out_);
     s.in_ok = std::min(in_.total, in_.good);
     s.in_fault = in_.good < in_.total;
-    s.process = s.in_fault ? s.in_ok / s.block_bytes * s.block_bytes : s.in_ok;
+    s.process = s.in_fault ? s.in_ok >> s.block_shift << s.block_shift : s.in_ok;
     const uint64_t inject = e_.injected(n_);
     if (inject < s.process) {
       s.in_ok = s.process = static_cast<uint32_t>(inject) / s.block_bytes * s.block_bytes;
@@ -413,7 +414,7 @@ class Channel {
   void commit(uint32_t upto) {
     if (!stream_.unit || stream_.unit->clocked()) return;  // a clocked unit moved its data itself
     const bool last = upto == stream_.out_ok;
-    const uint32_t goal = last ? stream_.process : std::min(stream_.process, (upto + stream_.block_bytes - 1) / stream_.block_bytes * stream_.block_bytes);
+    const uint32_t goal = last ? stream_.process : std::min(stream_.process, (upto + stream_.block_bytes - 1) >> stream_.block_shift << stream_.block_shift);
     if (moved_ == 0 && last && goal == upto && in_.size() == 1 && out_.size() == 1 && goal) {
       const BusAddr from = in_[0].addr, to = out_[0].addr;
       if (from == to || from + goal <= to || to + goal <= from) {  // memory to memory

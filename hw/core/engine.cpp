@@ -301,6 +301,7 @@ void Engine::enqueue(unsigned n, BusAddr at) {
     return;
   }
   c.push(at);
+  if (observer_) [[unlikely]] observer_->fetch_fifo(now(), n, c.fifo_level);
   doorbell(n);
 }
 

@@ -41,6 +41,7 @@ class EngineObserver {
   virtual ~EngineObserver() = default;
   virtual void channel_state(uint64_t clock, unsigned channel, regs::ChannelState s) = 0;
   virtual void channel_descriptor(uint64_t clock, unsigned channel, BusAddr at, unsigned fifo_level) = 0;
+  virtual void fetch_fifo(uint64_t clock, unsigned channel, unsigned level) = 0;
   /// The descriptor ended, well (error 0) or not; `clock` is that of the interrupt.
   virtual void descriptor_end(uint64_t clock, unsigned channel, BusAddr at, uint32_t error) = 0;
   virtual void unit_owner(uint64_t clock, regs::Eu unit, int channel) = 0;  // -1: free

@@ -82,7 +82,7 @@ Clock TimedEngine::next_visible() const {
     if (p.kind == Kind::Stream) {
       const Stream& s = *p.stream;
       if (!p.clocked && !s.out_fault) {  // all blocks come before the end, and before an error on the input
-        const Clock blocks = (p.todo + s.block_bytes - 1) / s.block_bytes;
+        const Clock blocks = (p.todo + s.block_bytes - 1) >> s.block_shift;
         t = std::max(t, (p.block_end != kNever ? p.block_end : std::max(now_, p.unit_ready)) + blocks * s.block_clocks);
       }
     } else if (p.kind == Kind::Access && due_[n] == kNever) {  // not granted yet
@@ -410,7 +410,7 @@ bool TimedEngine::plan(unsigned n) {
   const uint32_t bit = 1u << n;
   const bool running = p.block_end != kNever;
   // Earliest clock by which `bytes` more have left the unit (and as many have been taken in).
-  auto after = [&](uint32_t bytes) { return p.block_end + Clock{(bytes - 1) / s.block_bytes} * s.block_clocks; };
+  auto after = [&](uint32_t bytes) { return p.block_end + Clock{(bytes - 1) >> s.block_shift} * s.block_clocks; };
   Clock next = kNever;
   bool want_r = false, want_w = false;
 

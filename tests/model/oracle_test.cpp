@@ -19,6 +19,7 @@ struct Log : hw::EngineObserver {
   std::vector<Ended> ended;
   void channel_state(uint64_t, unsigned, regs::ChannelState) override {}
   void channel_descriptor(uint64_t, unsigned, BusAddr, unsigned) override {}
+  void fetch_fifo(uint64_t, unsigned, unsigned) override {}
   void descriptor_end(uint64_t clock, unsigned channel, BusAddr at, uint32_t error) override { ended.push_back({clock, channel, at, error}); }
   void unit_owner(uint64_t, regs::Eu, int) override {}
   void unit_fifo(uint64_t, regs::Eu, uint32_t, uint32_t, bool) override {}

@@ -1,0 +1,16 @@
+# sec_lto(<targets>): link-time optimisation in Release with GCC, for the simulation's hot path (3-5 % measured with ./dev bench).
+# Objects stay usable without it, so tests link as fast as ever.
+function(sec_lto)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR SEC_SANITIZE)
+    return()
+  endif()
+  foreach(t ${ARGN})
+    if(TARGET ${t})
+      target_compile_options(${t} PRIVATE -flto=auto -ffat-lto-objects)
+      get_target_property(type ${t} TYPE)
+      if(type STREQUAL "EXECUTABLE")
+        target_link_options(${t} PRIVATE -flto=auto -O3)
+      endif()
+    endif()
+  endforeach()
+endfunction()
