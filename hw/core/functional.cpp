@@ -4,6 +4,23 @@
 
 namespace sec::hw {
 
+FunctionalEngine::FunctionalEngine(const regs::Part& part, const Timing& timing, MemoryMap& memory) : Engine(part, timing, memory) {
+  for (unsigned n = 0; n < part.channels; ++n) {
+    channel_engines_[n] = std::make_unique<Channel<FunctionalEngine>>(*this, *this, n);
+    channel_engines_[n]->start();
+  }
+}
+FunctionalEngine::~FunctionalEngine() {
+  for (auto& c : channel_engines_)
+    if (c) c->abandon();
+}
+
+void FunctionalEngine::abandon(unsigned n) { channel_engines_[n]->abandon(); }
+void FunctionalEngine::restart(unsigned n) {
+  channel_engines_[n]->start();
+  if (stuck_[n]) watchdog();
+}
+
 void FunctionalEngine::release(unsigned, regs::Eu u) {
   const auto unit = static_cast<size_t>(u);
   holder_[unit] = -1;

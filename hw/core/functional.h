@@ -5,6 +5,8 @@
 // A channel stays suspended only when its fetch FIFO is empty, when it hangs (zero-length data) or when it waits
 // for a unit that a hung or failed channel holds. A hang with the watchdog enabled ends at once with WDT, since
 // nothing else could ever happen to it.
+//
+// The channels' coroutines are instantiated in functional.cpp and nowhere else.
 #pragma once
 #include "hw/core/channel.h"
 
@@ -12,16 +14,8 @@ namespace sec::hw {
 
 class FunctionalEngine final : public Engine {
  public:
-  FunctionalEngine(const regs::Part& part, const Timing& timing, MemoryMap& memory) : Engine(part, timing, memory) {
-    for (unsigned n = 0; n < part.channels; ++n) {
-      channel_engines_[n] = std::make_unique<Channel<FunctionalEngine>>(*this, *this, n);
-      channel_engines_[n]->start();
-    }
-  }
-  ~FunctionalEngine() override {
-    for (auto& c : channel_engines_)
-      if (c) c->abandon();
-  }
+  FunctionalEngine(const regs::Part& part, const Timing& timing, MemoryMap& memory);
+  ~FunctionalEngine() override;
 
   uint64_t now() const override { return 0; }
 
@@ -81,11 +75,8 @@ class FunctionalEngine final : public Engine {
     if (const auto h = std::exchange(idle_[n], {})) h.resume();
     if (stuck_[n]) [[unlikely]] watchdog();
   }
-  void abandon(unsigned n) override { channel_engines_[n]->abandon(); }
-  void restart(unsigned n) override {
-    channel_engines_[n]->start();
-    if (stuck_[n]) watchdog();
-  }
+  void abandon(unsigned n) override;
+  void restart(unsigned n) override;
 
  private:
   void watchdog();

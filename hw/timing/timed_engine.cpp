@@ -25,7 +25,21 @@ TimedEngine::~TimedEngine() {
     if (e) e->abandon();
 }
 
+inline void TimedEngine::resume(unsigned n) {
+  due_[n] = kNever;
+  if (const auto h = std::exchange(handle_[n], {}))
+    h.resume();
+  else
+    engines_[n]->start();  // after a reset
+}
+
+void TimedEngine::publish() {
+  for (unsigned n = 0; n < part_.channels; ++n) engines_[n]->publish();
+}
+
 // ---- software side ----
+
+void TimedEngine::abandon(unsigned n) { engines_[n]->abandon(); }
 
 void TimedEngine::doorbell(unsigned n) {
   if (!(idle_ >> n & 1)) return;  // it will find the pointer when it looks

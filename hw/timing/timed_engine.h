@@ -42,9 +42,7 @@ class TimedEngine final : public Engine {
   /// No interrupt can come before this clock unless software does something. kNever when idle.
   Clock next_visible() const;
   /// Lets memory show what has been written up to now().
-  void publish() {
-    for (unsigned n = 0; n < part_.channels; ++n) engines_[n]->publish();
-  }
+  void publish();
   /// Clocks evaluated one by one rather than skipped over, for profiling.
   uint64_t steps() const { return steps_; }
   /// Switches off the short cuts for uncontended accesses (tests compare both).
@@ -145,7 +143,7 @@ class TimedEngine final : public Engine {
 
  protected:
   void doorbell(unsigned n) override;
-  void abandon(unsigned n) override { engines_[n]->abandon(); }
+  void abandon(unsigned n) override;
   void restart(unsigned n) override;
 
  private:
@@ -236,13 +234,7 @@ class TimedEngine final : public Engine {
   void watch(unsigned n, bool on);
   /// Unit arbitration on this clock; what software causes acts on the next one.
   void ask_arbiter() { arbitrate_at_ = std::min(arbitrate_at_, running_ ? now_ : now_ + 1); }
-  void resume(unsigned n) {
-    due_[n] = kNever;
-    if (const auto h = std::exchange(handle_[n], {}))
-      h.resume();
-    else
-      engines_[n]->start();  // after a reset
-  }
+  void resume(unsigned n);
 
   std::array<std::unique_ptr<Channel<TimedEngine>>, kMaxChannels> engines_;
   Clock now_ = 0, limit_ = 0, bus_free_ = 0;
