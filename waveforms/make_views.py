@@ -37,7 +37,7 @@ SHOW = {
     "out_fifo_bytes": DEC | RIGHT | STEP,
 }
 RED, ORANGE, YELLOW, GREEN, BLUE, INDIGO, VIOLET = range(1, 8)
-COLOR = {"cpu": YELLOW, "irq": RED, "bus": BLUE, "aesu": ORANGE, "deu": ORANGE}  # by scope; the rest stays green
+COLOR = {"cpu": YELLOW, "irq": RED, "bus": VIOLET, "aesu": ORANGE, "deu": ORANGE}  # by scope; the rest stays green
 
 
 def units(*signals):
@@ -55,18 +55,16 @@ VIEWS = {
             ("Bus", ["sec.bus.owner", "sec.bus.write", "sec.bus.address", "sec.bus.bytes"]),
         ],
     ),
+    # All channels: which of them work depends on the run (the driver deals them out to keys in turn).
     "two_channels": (
-        "Two channels beside each other: which one waits for the unit, which one for the bus",
+        "Channels beside each other: which one waits for the unit, which one for the bus",
         [
-            *(
-                (f"Channel {n}",
-                 [f"sec.channel{n}.{s}" for s in ("state", "fetch_fifo_level", "CDPR", "descriptor_number", "error")])
-                for n in range(2)
-            ),
+            *((f"Channel {n}", [f"sec.channel{n}.{s}" for s in ("state", "fetch_fifo_level")]) for n in range(4)),
             *units("owner", "busy"),
             ("Bus", ["sec.bus.owner", "sec.bus.write", "sec.bus.bytes"]),
             ("Interrupts", ["sec.irq.line0", "sec.irq.line1", "cpu.state"]),
-            ("-Other channels", ["sec.channel2.state", "sec.channel3.state"]),
+            *((f"-Channel {n} descriptors", [f"sec.channel{n}.{s}" for s in ("CDPR", "descriptor_number", "error")])
+              for n in range(4)),
         ],
     ),
 }
