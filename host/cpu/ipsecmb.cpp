@@ -170,6 +170,40 @@ class Queue : public std::enable_shared_from_this<Queue> {
   std::vector<std::unique_ptr<Batch>> all_;
 };
 
+/// An IV or block of 16 or 8 bytes; a memcpy of variable size costs as much as a packet's share of the lanes.
+inline void copy_block(uint8_t* to, const uint8_t* from, unsigned block_bytes) {
+  if (block_bytes == 16) [[likely]]
+    std::memcpy(to, from, 16);
+  else
+    std::memcpy(to, from, 8);
+}
+
+/// Jobs that have no burst call of their own, through the manager's ring. `fill` sets a ring job from jobs[i];
+/// fields that it leaves alone keep what an earlier job of any kind left there. True when all were completed.
+template <class Fill>
+bool run_ring(IMB_MGR* mgr, const IMB_JOB* jobs, unsigned n, Fill&& fill) {
+  unsigned done = 0;
+  IMB_JOB* ring[IMB_MAX_BURST_SIZE];
+  auto account = [&](unsigned count) {
+    for (unsigned i = 0; i < count; ++i) done += ring[i]->status == IMB_STATUS_COMPLETED;
+    return count != 0;
+  };
+  for (unsigned i = 0; i < n;) {
+    // The ring is empty here, yet at its end it may have less room than asked for.
+    const unsigned room = IMB_GET_NEXT_BURST(mgr, std::min<unsigned>(n - i, IMB_MAX_BURST_SIZE), ring);
+    if (!room) {
+      if (!account(IMB_FLUSH_BURST(mgr, IMB_MAX_BURST_SIZE, ring))) return false;
+      continue;
+    }
+    for (unsigned k = 0; k < room; ++k) fill(*ring[k], jobs[i + k]);
+    i += room;
+    account(IMB_SUBMIT_BURST_NOCHECK(mgr, room, ring));
+  }
+  while (done < n)
+    if (!account(IMB_FLUSH_BURST(mgr, IMB_MAX_BURST_SIZE, ring))) return false;
+  return true;
+}
+
 // ---------------------------------------------------------------------------------------------- ciphers
 
 struct CipherKind {
@@ -207,7 +241,7 @@ class CipherQueue final : public Queue {
       const unsigned block = kind_.block_bytes;
       for (unsigned i = 0; i < n; ++i)
         if ((b.slots[i].group & kDecryptGroup) && !b.slots[i].alone)
-          std::memcpy(b.slots[i].iv_out, b.jobs[i].src + b.jobs[i].msg_len_to_cipher_in_bytes - block, block);
+          copy_block(b.slots[i].iv_out, b.jobs[i].src + b.jobs[i].msg_len_to_cipher_in_bytes - block, block);
     }
     bool ok = true;
     if (!b.mixed) [[likely]] {
@@ -258,7 +292,7 @@ class CipherQueue final : public Queue {
         const uint8_t* from = (b.slots[i].group & kDecryptGroup) || b.slots[i].alone
                                   ? b.slots[i].iv_out
                                   : j.dst + j.msg_len_to_cipher_in_bytes - block;
-        std::memcpy(r->iv, from, block);
+        copy_block(r->iv, from, block);
       }
     } else if (kind_.mode == IMB_CIPHER_CNTR) {
       for (unsigned i = 0; i < n; ++i) {
@@ -285,16 +319,22 @@ class CipherQueue final : public Queue {
     if (kind_.mode == IMB_CIPHER_CBC || kind_.mode == IMB_CIPHER_CNTR)
       return IMB_SUBMIT_CIPHER_BURST_NOCHECK(mgr(), jobs, n, kind_.mode, dec ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT,
                                              static_cast<IMB_KEY_SIZE_BYTES>(group & ~kDecryptGroup)) == n;
-    unsigned done = 0;
-    auto account = [&done](const IMB_JOB* j) { done += j && j->status == IMB_STATUS_COMPLETED; };
-    for (unsigned i = 0; i < n; ++i) {
-      IMB_JOB* j = IMB_GET_NEXT_JOB(mgr());
-      *j = jobs[i];
-      j->cipher_direction = dec ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
-      account(IMB_SUBMIT_JOB_NOCHECK(mgr()));
-    }
-    while (IMB_JOB* j = IMB_FLUSH_JOB(mgr())) account(j);
-    return done == n;
+    const IMB_CIPHER_DIRECTION direction = dec ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
+    return run_ring(mgr(), jobs, n, [direction](IMB_JOB& to, const IMB_JOB& from) {
+      to.enc_keys = from.enc_keys;
+      to.dec_keys = from.dec_keys;
+      to.key_len_in_bytes = from.key_len_in_bytes;
+      to.src = from.src;
+      to.dst = from.dst;
+      to.cipher_start_src_offset_in_bytes = 0;
+      to.msg_len_to_cipher_in_bytes = from.msg_len_to_cipher_in_bytes;
+      to.iv = from.iv;
+      to.iv_len_in_bytes = from.iv_len_in_bytes;
+      to.cipher_mode = from.cipher_mode;
+      to.cipher_direction = direction;
+      to.hash_alg = IMB_AUTH_NULL;
+      to.chain_order = IMB_ORDER_CIPHER_HASH;
+    });
   }
 
   /// A request that does not fit one job: parts one after the other, IV carried.
@@ -400,7 +440,7 @@ class IpsecMbCipher final : public crypto::Skcipher {
     const unsigned i = b.n;
     IMB_JOB& j = b.jobs[i];
     Slot& slot = b.slots[i];
-    if (kind.mode != IMB_CIPHER_ECB) std::memcpy(slot.iv, r.iv, kind.block_bytes);
+    if (kind.mode != IMB_CIPHER_ECB) copy_block(slot.iv, r.iv, kind.block_bytes);
     bool alone = n > kMaxJobBytes;
     if (kind.mode == IMB_CIPHER_CNTR && load_be32(slot.iv + 12) > 0xffffffffu - kMaxJobBytes / 16) [[unlikely]]
       alone = alone || load_be32(slot.iv + 12) + (n + 15) / 16 > uint64_t{1} << 32;
@@ -481,15 +521,18 @@ class HashQueue final : public Queue {
   bool run_group(IMB_JOB* jobs, unsigned n) {
     // The burst call knows HMAC-SHA-1 and -2 only.
     if (hmac && alg != IMB_AUTH_MD5) return IMB_SUBMIT_HASH_BURST_NOCHECK(mgr(), jobs, n, alg) == n;
-    unsigned done = 0;
-    auto account = [&done](const IMB_JOB* j) { done += j && j->status == IMB_STATUS_COMPLETED; };
-    for (unsigned i = 0; i < n; ++i) {
-      IMB_JOB* j = IMB_GET_NEXT_JOB(mgr());
-      *j = jobs[i];
-      account(IMB_SUBMIT_JOB_NOCHECK(mgr()));
-    }
-    while (IMB_JOB* j = IMB_FLUSH_JOB(mgr())) account(j);
-    return done == n;
+    return run_ring(mgr(), jobs, n, [](IMB_JOB& to, const IMB_JOB& from) {
+      to.src = from.src;
+      to.hash_start_src_offset_in_bytes = 0;
+      to.msg_len_to_hash_in_bytes = from.msg_len_to_hash_in_bytes;
+      to.auth_tag_output = from.auth_tag_output;
+      to.auth_tag_output_len_in_bytes = from.auth_tag_output_len_in_bytes;
+      to.u.HMAC = from.u.HMAC;
+      to.hash_alg = from.hash_alg;
+      to.cipher_mode = IMB_CIPHER_NULL;
+      to.cipher_direction = IMB_DIR_ENCRYPT;
+      to.chain_order = IMB_ORDER_HASH_CIPHER;
+    });
   }
   std::vector<IMB_JOB> scratch_;
 };
