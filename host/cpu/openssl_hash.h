@@ -1,9 +1,6 @@
 // OpenSSL's hash functions as copyable states, and HMAC (RFC 2104) on top of them. Internal to host/cpu: the
 // multi-buffer back end uses the same for messages that its library does not take.
 #pragma once
-#ifndef OPENSSL_SUPPRESS_DEPRECATED
-#define OPENSSL_SUPPRESS_DEPRECATED  // the low-level hash calls; see openssl.h for why
-#endif
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 
@@ -17,6 +14,11 @@
 
 namespace sec::host {
 
+// OpenSSL 3 deprecates these calls in favour of EVP, whose states cannot be copied without an allocation; see openssl.h.
+// They still work in every 3.x. A pragma here, since OPENSSL_SUPPRESS_DEPRECATED would depend on which OpenSSL header a
+// file includes first.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define SEC_HOST_HASH(Type, Context, Prefix, name_text, block, digest)                            \
   struct Type {                                                                                   \
     using State = Context;                                                                        \
@@ -33,6 +35,7 @@ SEC_HOST_HASH(Sha256, SHA256_CTX, SHA256, "sha256", 64, 32)
 SEC_HOST_HASH(Sha384, SHA512_CTX, SHA384, "sha384", 128, 48)
 SEC_HOST_HASH(Sha512, SHA512_CTX, SHA512, "sha512", 128, 64)
 #undef SEC_HOST_HASH
+#pragma GCC diagnostic pop
 
 /// A hash, or an HMAC once `set_key` was called; digest() does not change it.
 template <class H>
