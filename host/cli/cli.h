@@ -20,7 +20,7 @@ struct Context {
 
 /// Options that every simulating command has.
 struct CommonOptions {
-  std::string engine = "p2020", fidelity = "approx", cpu = "free", trace;
+  std::string engine = "p2020", fidelity = "approx", cpu = "free", trace, trace_window;
   std::vector<std::string> set;
   uint64_t seed = 1;
   bool json = false;

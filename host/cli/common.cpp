@@ -22,6 +22,7 @@ void CommonOptions::add(CLI::App& app, bool with_json) {
   app.add_option("--seed", seed, "seed of everything random")->capture_default_str();
   app.add_option("--set", set, "knob=value, several times (see secsim regs --knobs)");
   app.add_option("--trace", trace, "write waveforms to FILE.fst or FILE.vcd (approx only)");
+  app.add_option("--trace-window", trace_window, "only this part of simulated time, e.g. 10us:25us");
   if (with_json) app.add_flag("--json", json, "print the report as JSON");
 }
 
@@ -45,6 +46,8 @@ SessionOptions CommonOptions::session() {
   o.cpu = &*profile_;
   o.set = set;
   o.trace_path = trace;
+  o.trace_window = trace_window;
+  if (trace.empty() && !trace_window.empty()) throw SetupError("--trace-window: there is no --trace to limit");
   return o;
 }
 

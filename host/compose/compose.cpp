@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,8 @@ class Xts final : public Composed {
   Xts(AlgorithmInfo info, std::unique_ptr<Skcipher> ecb, const ComposeOptions& o)
       : Composed(std::move(info), o), ecb_(std::move(ecb)) {}
   ~Xts() override {
+    // What waits in a batch comes back now and may still need its second ECB request.
+    ecb_->flush();
     ecb_.reset();
     pool_.for_each([this](State& s) { release_scratch(s); });
   }

@@ -1,20 +1,15 @@
 #include "host/session/session.h"
 
 #include "common/diag.h"
+#include "host/compose/compose.h"
 #include "host/configs/cpu_profile.h"
 #include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
 #include "host/platforms/functional.h"
 #include "host/platforms/tlm.h"
 #include "host/session/engine_tracer.h"
-#if __has_include("hw/trace/open.h")
 #include "hw/trace/open.h"
-#define SEC_HAVE_TRACE 1
-#endif
-#if __has_include("host/compose/compose.h")
-#include "host/compose/compose.h"
-#define SEC_HAVE_COMPOSE 1
-#endif
+#include "hw/trace/window.h"
 
 namespace sec::host {
 
@@ -28,16 +23,10 @@ Session::Session(const SessionOptions& options) : options_(options), timing_(hw:
     auto p = std::make_unique<TlmPlatform>(*options_.part, timing_, options_.memory_bytes);
     tlm_ = p.get();
     platform_ = std::move(p);
-#ifdef SEC_HAVE_TRACE
     if (!options_.trace_path.empty()) {
-      tracer_ = std::make_unique<EngineTracer>(trace::open_trace(options_.trace_path), engine(), tlm_->device().engine().clocks().period_ps);
+      tracer_ = std::make_unique<EngineTracer>(trace::open_trace(options_.trace_path, {.window = options_.trace_window.empty() ? trace::Window{} : trace::parse_window(options_.trace_window)}), engine(), tlm_->device().engine().clocks().period_ps);
       tlm_->device().on_commit = [this](uint64_t t) { tracer_->commit(t); };
-      tlm_->on_cpu_state = [this](uint64_t t, TlmPlatform::CpuState s) {
-        tracer_->cpu(t, s == TlmPlatform::CpuState::Idle ? EngineTracer::CpuState::Idle
-                        : s == TlmPlatform::CpuState::Irq ? EngineTracer::CpuState::Irq : EngineTracer::CpuState::App);
-      };
     }
-#endif
   }
   if (options_.cpu) options_.cpu->apply(platform_->cpu());
   registry_ = std::make_unique<crypto::Registry>();
@@ -65,10 +54,14 @@ void Session::run(const std::function<void(Session&)>& body) {
         register_openssl(*registry_);
         register_ipsecmb(*registry_);
       }
-#ifdef SEC_HAVE_COMPOSE
       if (options_.compositions) register_compositions(*registry_, {.dma = &platform_->dma(), .cpu = &platform_->cpu()});
-#endif
-      if (tracer_) engine().set_observer(tracer_.get());  // the self-test is not traced
+      if (tracer_) {  // the self-test is not traced
+        engine().set_observer(tracer_.get());
+        tlm_->on_cpu_state = [this](uint64_t t, TlmPlatform::CpuState s) {
+          tracer_->cpu(t, s == TlmPlatform::CpuState::Idle ? EngineTracer::CpuState::Idle
+                          : s == TlmPlatform::CpuState::Irq ? EngineTracer::CpuState::Irq : EngineTracer::CpuState::App);
+        };
+      }
       body(*this);
     } catch (...) {
       failure = std::current_exception();  // nothing is thrown through the SystemC kernel

@@ -31,6 +31,7 @@ struct SessionOptions {
   const CpuProfile* cpu = nullptr;  // null: the host is free of charge
   std::vector<std::string> set;     // knob=value
   std::string trace_path;           // .fst or .vcd; approx only
+  std::string trace_window;         // "10us:25us": only this part of simulated time
   size_t memory_bytes = EnginePlatform::kDefaultMemoryBytes;
   bool cpu_backends = true;         // register OpenSSL and ipsec-mb as well
   bool compositions = true;         // xts(aes) over the engine's ecb(aes), ...
