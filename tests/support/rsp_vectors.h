@@ -128,13 +128,16 @@ inline std::vector<Vector> load_vectors(const std::string& relative) {
   return parse_vectors(in);
 }
 
-/// Names (relative, sorted) of the .rsp files in a folder of the package.
-inline std::vector<std::string> list_vectors(const std::string& relative_dir) {
+/// Names (relative, sorted) of the files in a folder of the package that have one of the endings.
+inline std::vector<std::string> list_vectors(const std::string& relative_dir,
+                                             const std::vector<std::string_view>& endings = {".rsp"}) {
   std::vector<std::string> out;
   std::error_code none;
   if (!vectors_dir().empty())
     for (const auto& e : std::filesystem::directory_iterator(vectors_dir() + "/" + relative_dir, none))
-      if (e.path().extension() == ".rsp") out.push_back(relative_dir + "/" + e.path().filename().string());
+      if (const std::string name = e.path().filename().string();
+          std::any_of(endings.begin(), endings.end(), [&](std::string_view end) { return name.ends_with(end); }))
+        out.push_back(relative_dir + "/" + name);
   std::sort(out.begin(), out.end());
   return out;
 }
