@@ -63,7 +63,9 @@ struct Batch {
 };
 
 /// First in, first out over all transforms of one algorithm; see the header for what callbacks may do.
-class Queue : public std::enable_shared_from_this<Queue> {
+/// `Request` is what the jobs' user_data points to.
+template <class Request>
+class Queue : public std::enable_shared_from_this<Queue<Request>> {
  public:
   Queue(std::shared_ptr<Manager> manager, unsigned burst) : manager_(std::move(manager)), burst_(burst) {}
   virtual ~Queue() = default;
@@ -107,7 +109,6 @@ class Queue : public std::enable_shared_from_this<Queue> {
  protected:
   virtual void prepare(Batch& b) = 0;  // constant fields of fresh jobs
   virtual void execute(Batch& b) = 0;  // runs the jobs, output IVs and bounce buffers included
-  virtual void complete(void* request, Status s) = 0;
 
   std::shared_ptr<Manager> manager_;
 
@@ -142,24 +143,29 @@ class Queue : public std::enable_shared_from_this<Queue> {
     }
   }
   void pump() {
-    const auto self = shared_from_this();  // the last transform may go in a callback
+    const auto self = this->shared_from_this();  // the last transform may go in a callback
     const bool outermost = !delivering_;
     delivering_ = true;
     while (!fifo_.empty()) {
       Batch* b = fifo_.front();
       run(*b);
-      while (b->next != b->n) complete(b->jobs[b->next++].user_data, b->status);
+      while (b->next != b->n) {
+        const auto* r = static_cast<const Request*>(b->jobs[b->next++].user_data);
+        if (r->complete) r->complete(r->context, b->status);
+      }
       // A flush inside the callback may have taken this batch off already.
       if (!fifo_.empty() && fifo_.front() == b) {
         fifo_.pop_front();
         retired_.push_back(b);
       }
+      // Only now does no outer loop look at a batch that an inner one took off. At once, and the last one first: a
+      // closed loop of callbacks that submit stays in here for ever and should go on with the same memory.
+      if (outermost) {
+        free_.insert(free_.end(), retired_.begin(), retired_.end());
+        retired_.clear();
+      }
     }
-    if (outermost) {
-      delivering_ = false;
-      free_.insert(free_.end(), retired_.begin(), retired_.end());
-      retired_.clear();
-    }
+    if (outermost) delivering_ = false;
   }
 
   unsigned burst_;
@@ -216,7 +222,7 @@ struct CipherKind {
 
 constexpr uint8_t kDecryptGroup = 0x80;
 
-class CipherQueue final : public Queue {
+class CipherQueue final : public Queue<SkcipherRequest> {
  public:
   CipherQueue(std::shared_ptr<Manager> m, unsigned burst, CipherKind kind) : Queue(std::move(m), burst), kind_(std::move(kind)) {}
   const CipherKind& kind() const { return kind_; }
@@ -276,10 +282,6 @@ class CipherQueue final : public Queue {
     write_ivs(b);
   }
 
-  void complete(void* request, Status s) override {
-    const auto* r = static_cast<const SkcipherRequest*>(request);
-    if (r->complete) r->complete(r->context, s);
-  }
 
  private:
   void write_ivs(Batch& b) {
@@ -491,7 +493,7 @@ template <class H>
 class IpsecMbHash;
 
 template <class H>
-class HashQueue final : public Queue {
+class HashQueue final : public Queue<HashRequest> {
  public:
   HashQueue(std::shared_ptr<Manager> m, unsigned burst, AlgorithmInfo info, IMB_HASH_ALG alg, bool hmac)
       : Queue(std::move(m), burst), info(std::move(info)), alg(alg), hmac(hmac) {}
@@ -512,10 +514,6 @@ class HashQueue final : public Queue {
     }
   }
   void execute(Batch& b) override;
-  void complete(void* request, Status s) override {
-    const auto* r = static_cast<const HashRequest*>(request);
-    if (r->complete) r->complete(r->context, s);
-  }
 
  private:
   bool run_group(IMB_JOB* jobs, unsigned n) {

@@ -5,9 +5,15 @@
 
 namespace sec::host {
 
-/// Wall seconds for `n` encryptions of `size` bytes by EVP calls with a cached key and a fresh IV each, rotating over `buffers`.
+/// Processor time of this thread in seconds: other work on the machine only counts as far as it empties the caches.
+double thread_seconds();
+
+/// Seconds for `n` encryptions of `size` bytes by EVP with a cached key and a fresh IV each, rotating over `buffers`. The
+/// quickest calls there are: EVP_Cipher, and padding left alone, since EVP_CIPHER_CTX_set_padding(0) makes every later
+/// IV reset slower in OpenSSL 3.
 double bare_evp_seconds(const char* cipher, size_t size, uint64_t n, unsigned buffers);
-/// Wall seconds for `n` AES-128-CBC encryptions in cipher bursts of `burst` jobs.
+/// Seconds for `n` AES-128-CBC encryptions in unchecked cipher bursts of `burst` jobs. Packets lie in memory as in a Load
+/// (host/measure/saturate.h): each has a descriptor that is read, and an IV of its own behind its bytes.
 double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst);
 
 }  // namespace sec::host

@@ -1,6 +1,8 @@
 // NIST's published vectors (CAVP; RFC 3686 for CTR) through driver and engine and through every CPU back end: each vector
 // in both directions, in place, in place with two lists, and out of place, whole and cut into pieces.
 #include <cstdio>
+#include <ostream>
+#include <string_view>
 
 #include "tests/differential/world.h"
 
@@ -32,18 +34,34 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-class Cavp : public ::testing::TestWithParam<std::tuple<Subject, Suite>> {};
-INSTANTIATE_TEST_SUITE_P(All, Cavp,
-                         ::testing::Combine(::testing::Values(Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb,
-                                                              Subject::IpsecMbNoAesni, Subject::IpsecMbSse, Subject::IpsecMbAvx,
-                                                              Subject::IpsecMbAvx2, Subject::IpsecMbAvx512NoVaes),
-                                            ::testing::ValuesIn(kSuites)),
-                         [](const auto& i) {
-                           return std::string(subject_name(std::get<0>(i.param))) + "_" + std::get<1>(i.param).name;
-                         });
+struct Case {
+  Subject subject;
+  const Suite* suite;
+};
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Subject subject : {Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb, Subject::IpsecMbSse,
+                                Subject::IpsecMbAvx, Subject::IpsecMbAvx2, Subject::IpsecMbAvx512NoVaes})
+    for (const Suite& suite : kSuites) {
+      const bool mb = !is_engine(subject) && subject != Subject::Openssl;
+      const bool des = std::string_view(suite.name).ends_with("des");
+      // The multi-buffer library has no DES in ECB, and DES at all only with AVX-512 (host/cpu/ipsecmb.h).
+      if (mb && des && std::string_view(suite.name).starts_with("ecb")) continue;
+      if (des && (subject == Subject::IpsecMbSse || subject == Subject::IpsecMbAvx || subject == Subject::IpsecMbAvx2)) continue;
+      all.push_back({subject, &suite});
+    }
+  return all;
+}
+void PrintTo(const Case& c, std::ostream* out) { *out << subject_name(c.subject) << ", " << c.suite->algorithm; }
+
+class Cavp : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(All, Cavp, ::testing::ValuesIn(cases()), [](const auto& i) {
+  return std::string(subject_name(i.param.subject)) + "_" + i.param.suite->name;
+});
 
 TEST_P(Cavp, EveryVector) {
-  const auto [subject, suite] = GetParam();
+  const Subject subject = GetParam().subject;
+  const Suite& suite = *GetParam().suite;
   if (vectors_dir().empty()) GTEST_SKIP() << kNoVectors;
   std::vector<Vector> vectors;
   for (const std::string& file : list_vectors(suite.folder, {".rsp", "-ctr.txt"})) {
@@ -57,7 +75,7 @@ TEST_P(Cavp, EveryVector) {
   ASSERT_GE(vectors.size(), suite.at_least) << "in " << suite.folder;
   const std::vector<Shape> all = shapes();
 
-  with_world(subject, [&, suite = suite, subject = subject](World& w) {
+  with_world(subject, [&](World& w) {
     std::vector<std::unique_ptr<crypto::Skcipher>> tfms;
     for (int i = 0; i < 4; ++i) tfms.push_back(w.alloc(suite.algorithm));  // one on each channel
     if (!tfms[0]) GTEST_SKIP() << suite.algorithm << " is not offered by " << subject_name(subject);

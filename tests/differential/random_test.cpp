@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ostream>
 #include <random>
 
 #include "tests/differential/world.h"
@@ -50,16 +51,26 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-class Random : public ::testing::TestWithParam<std::tuple<Subject, size_t>> {};
-INSTANTIATE_TEST_SUITE_P(All, Random,
-                         ::testing::Combine(::testing::Values(Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb),
-                                            ::testing::Range(size_t{0}, std::size(kCiphers))),
-                         [](const auto& i) {
-                           return std::string(subject_name(std::get<0>(i.param))) + "_" + kCiphers[std::get<1>(i.param)].name;
-                         });
+struct Case {
+  Subject subject;
+  size_t cipher;
+};
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Subject subject : {Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb})
+    for (size_t c = 0; c < std::size(kCiphers); ++c)
+      if (subject != Subject::IpsecMb || kCiphers[c].block != 8 || kCiphers[c].iv) all.push_back({subject, c});  // it has no DES in ECB
+  return all;
+}
+void PrintTo(const Case& c, std::ostream* out) { *out << subject_name(c.subject) << ", " << kCiphers[c.cipher].algorithm; }
+
+class Random : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(All, Random, ::testing::ValuesIn(cases()), [](const auto& i) {
+  return std::string(subject_name(i.param.subject)) + "_" + kCiphers[i.param.cipher].name;
+});
 
 size_t request_bytes(Dice& d, size_t block) {
-  const size_t n = d.one_in(400) ? d.between(65536, 140000) : d.one_in(2) ? d.below(9001) : d.below(300);
+  const size_t n = d.one_in(400) ? d.between(65536, 140000) : d.one_in(block == 8 ? 6 : 2) ? d.below(9001) : d.below(300);  // DES is slow
   return n - n % block;
 }
 
@@ -75,14 +86,15 @@ std::vector<size_t> cuts(Dice& d, size_t bytes) {
 }
 
 TEST_P(Random, AgainstOpenssl) {
-  const auto [subject, which] = GetParam();
+  const Subject subject = GetParam().subject;
+  const size_t which = GetParam().cipher;
   const Cipher& cipher = kCiphers[which];
   const uint64_t seed = from_environment("SEC_SEED", 20240601 + which + 100 * static_cast<uint64_t>(subject));
   const uint64_t total = from_environment("SEC_REQUESTS", subject == Subject::Approx ? 3000 : 20000);
   const std::string again = " (SEC_SEED=" + std::to_string(seed) + " repeats it)";
   Dice d(seed);
 
-  with_world(subject, [&, subject = subject](World& w) {
+  with_world(subject, [&](World& w) {
     constexpr size_t kTransforms = 5, kMaxDepth = 40, kRoom = 140000 + 4096;
     std::vector<std::unique_ptr<crypto::Skcipher>> tfms;
     std::vector<std::unique_ptr<Reference>> references(kTransforms);

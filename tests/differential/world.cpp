@@ -15,8 +15,8 @@ using crypto::Segment;
 using host::IpsecMbArch;
 
 const char* subject_name(Subject s) {
-  static constexpr const char* kNames[] = {"functional", "approx", "openssl", "ipsecmb", "ipsecmb_no_aesni",
-                                           "ipsecmb_sse", "ipsecmb_avx", "ipsecmb_avx2", "ipsecmb_avx512_no_vaes",
+  static constexpr const char* kNames[] = {"functional", "approx", "openssl", "ipsecmb", "ipsecmb_sse",
+                                           "ipsecmb_avx", "ipsecmb_avx2", "ipsecmb_avx512_no_vaes",
                                            "ipsecmb_avx512"};
   return kNames[static_cast<size_t>(s)];
 }
@@ -79,8 +79,8 @@ void with_world(Subject s, const std::function<void(World&)>& body) {
     w.module_ = "ipsecmb";
     host::IpsecMbOptions o;
     o.arch = s == Subject::IpsecMb ? IpsecMbArch::Auto
-                                   : static_cast<IpsecMbArch>(static_cast<unsigned>(s) - static_cast<unsigned>(Subject::IpsecMbNoAesni) +
-                                                              static_cast<unsigned>(IpsecMbArch::NoAesni));
+                                   : static_cast<IpsecMbArch>(static_cast<unsigned>(s) - static_cast<unsigned>(Subject::IpsecMbSse) +
+                                                              static_cast<unsigned>(IpsecMbArch::Sse));
     if (!host::register_ipsecmb(registry, o)) GTEST_SKIP() << "ipsec-mb or this processor has no such code: " << subject_name(s);
   }
   body(w);
