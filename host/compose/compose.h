@@ -17,14 +17,19 @@
 // Busy, and its callback(InProgress) is passed on. Only the second ECB request of XTS is different: it goes to the
 // backlog if it must, without telling, since the caller already knows that its request is running.
 //
-// The processor's part is charged to `cpu`: two XORs per byte as Cost::CopyByte, `block_ps` per encrypted tweak or IV.
-// Scratch comes from `dma` when given, so that the device works on it without bouncing; otherwise from the heap. Each
-// transform keeps as many buffers as it ever had requests in flight. Nothing is allocated in the steady state.
+// The processor's part is charged to `cpu`: two XORs per byte as Cost::CopyByte; per encrypted tweak or IV one
+// Cost::ApiCall, and `block_ps` if given.
+// Scratch comes from `dma` when given, so that the device works on it without bouncing; otherwise from the heap.
+// What 64 requests of up to 4096 bytes need is made with the transform; more only when more, or longer ones, are in
+// flight than ever before. All of it is kept, so that nothing is allocated in the steady state.
+//
+// A transform may be freed while its requests are in flight, as with the driver's own: they still get their callback.
 //
 // ASSUMED: one CPU pass per XOR. A driver could fold the first XOR into a copy that it makes anyway.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "driver/crypto/registry.h"
@@ -33,28 +38,29 @@
 
 namespace sec::host {
 
-struct ComposeOptions {
-  driver::DmaSpace* dma = nullptr;   // must outlive the transforms
-  driver::CpuMeter* cpu = nullptr;   // likewise
-  uint64_t block_ps = 0;             // software AES of one block: the tweak, the IV
+struct CompositionOptions {
+  driver::DmaSpace* dma = nullptr;  // must outlive the transforms and their requests
+  driver::CpuMeter* cpu = nullptr;  // likewise
+  uint64_t block_ps = 0;            // software AES of one block: the tweak, the IV
+  std::string module = "talitos";   // register_compositions: over this module's ciphers; empty: over all
 };
 
 /// Null with NoEntry when the registry has no such implementation, Invalid when it is of another algorithm.
-std::unique_ptr<crypto::Skcipher> compose_xts(const crypto::Registry& registry, std::string_view ecb_driver, Status* status = nullptr,
-                                              const ComposeOptions& options = {});
+std::unique_ptr<crypto::Skcipher> compose_xts(const crypto::Registry& registry, std::string_view ecb_driver,
+                                              Status* status = nullptr, const CompositionOptions& options = {});
 std::unique_ptr<crypto::Skcipher> compose_rfc3686(const crypto::Registry& registry, std::string_view ctr_driver,
-                                                  Status* status = nullptr, const ComposeOptions& options = {});
+                                                  Status* status = nullptr, const CompositionOptions& options = {});
 std::unique_ptr<crypto::Skcipher> compose_essiv(const crypto::Registry& registry, std::string_view cbc_driver,
-                                                Status* status = nullptr, const ComposeOptions& options = {});
-
-/// A composition's priority is that of the implementation below less this, so that a native XTS of the same library wins.
-inline constexpr int kCompositionPriorityStep = 101;
+                                                Status* status = nullptr, const CompositionOptions& options = {});
 
 /// Adds a composition over the named implementation, which decides which of the three it is. The registry must outlive
 /// the transforms' creation (not the transforms). NoEntry and Invalid as above, otherwise what Registry::add says.
-Status register_composition(crypto::Registry& registry, std::string_view driver, const ComposeOptions& options = {});
+Status register_composition(crypto::Registry& registry, std::string_view driver,
+                            const CompositionOptions& options = {});
 
-/// Adds compositions over everything suitable that is registered and passed its self-test; returns how many.
-unsigned register_compositions(crypto::Registry& registry, const ComposeOptions& options = {});
+/// Adds compositions over everything suitable of options.module that is registered and did not fail its self-test;
+/// returns how many. A composition shows the module of what it is made of, and that priority + 1.
+/// The CPU back ends are left out unless asked for: one over OpenSSL's ECB would displace OpenSSL's own, faster XTS.
+unsigned register_compositions(crypto::Registry& registry, const CompositionOptions& options = {});
 
 }  // namespace sec::host

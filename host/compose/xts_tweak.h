@@ -1,5 +1,5 @@
-// The tweak chain of XTS (IEEE 1619): T(j+1) = T(j) * alpha over GF(2^128), the 16 bytes read as a little-endian number:
-// shift left by one, and when a bit falls out XOR 0x87 into byte 0.
+// The tweak chain of XTS (IEEE 1619): T(j+1) = T(j) * alpha over GF(2^128), the 16 bytes read as a little-endian
+// number: shift left by one, and when a bit falls out XOR 0x87 into byte 0.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -19,14 +19,10 @@ class XtsTweak {
     high_ = high_ << 1 | low_ >> 63;
     low_ = low_ << 1 ^ (carry ? 0x87 : 0);
   }
-  void store(uint8_t t[16]) const {
-    save(t, low_);
-    save(t + 8, high_);
-  }
   /// XORs the tweak into one block.
-  void apply(uint8_t* block) const {
-    save(block, load(block) ^ low_);
-    save(block + 8, load(block + 8) ^ high_);
+  void apply(const uint8_t* from, uint8_t* to) const {
+    save(to, load(from) ^ low_);
+    save(to + 8, load(from + 8) ^ high_);
   }
 
  private:

@@ -36,8 +36,9 @@ class Compose : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Backends, Compose, ::testing::Values("openssl", "ipsecmb"), [](const auto& i) { return i.param; });
 
 TEST_P(Compose, RegistersOverEverythingSuitable) {
-  EXPECT_EQ(host::register_compositions(*registry_), 3u);
-  EXPECT_EQ(host::register_compositions(*registry_), 0u) << "not twice, not over themselves";
+  EXPECT_EQ(host::register_compositions(*registry_), 0u) << "CPU back ends only when asked for";
+  EXPECT_EQ(host::register_compositions(*registry_, {.module = ""}), 3u);
+  EXPECT_EQ(host::register_compositions(*registry_, {.module = ""}), 0u) << "not twice, not over themselves";
   int priority_inner = 0;
   for (const auto& a : registry_->list()) {
     if (a.driver == driver("ecb")) priority_inner = a.priority;
@@ -47,7 +48,9 @@ TEST_P(Compose, RegistersOverEverythingSuitable) {
       EXPECT_EQ(a.min_key_bytes, 32u);
       EXPECT_EQ(a.max_key_bytes, 64u);
       EXPECT_EQ(a.iv_bytes, 16u);
-      EXPECT_EQ(a.priority, priority_inner - host::kCompositionPriorityStep);
+      EXPECT_EQ(a.priority, priority_inner + 1);
+      EXPECT_EQ(a.module, GetParam());
+      EXPECT_FALSE(a.allocates_memory);
     }
     if (a.name == "rfc3686(ctr(aes))") {
       EXPECT_EQ(a.block_bytes, 1u);
@@ -205,7 +208,11 @@ TEST_P(Compose, ChargesTheProcessor) {
   Bytes data(512), iv(16);
   ASSERT_EQ(crypt(*t, true, data, iv), Status::Ok);
   EXPECT_EQ(meter.count[static_cast<size_t>(driver::Cost::CopyByte)], 1024u);
+  EXPECT_EQ(meter.count[static_cast<size_t>(driver::Cost::ApiCall)], 1u) << "the tweak";
   EXPECT_EQ(meter.total_ps, 1024u * 100 + 5000);
+  data.resize(517);
+  ASSERT_EQ(crypt(*t, true, data, iv), Status::Ok);
+  EXPECT_EQ(meter.count[static_cast<size_t>(driver::Cost::CopyByte)], 1024u + 2 * 517);
 }
 
 // ------------------------------------------------------------------------------------------------ K01
@@ -272,7 +279,7 @@ struct EngineRegistry {
       EXPECT_EQ(registry.add({i, [this, i] { return std::make_unique<EngineCipher>(engine, software->alloc_skcipher(i.name), i); }, nullptr}),
                 Status::Ok);
     }
-    EXPECT_EQ(host::register_compositions(registry), 3u);
+    EXPECT_EQ(host::register_compositions(registry, {.module = ""}), 3u);
   }
 };
 
@@ -307,7 +314,7 @@ TEST_P(ComposeContract, BusyAndInProgressArePassedOn) {
   auto t = e.registry.alloc_skcipher(GetParam());
   ASSERT_TRUE(t);
   auto plain = backend("openssl");
-  host::register_compositions(*plain);
+  host::register_compositions(*plain, {.module = ""});
   auto ref = plain->alloc_skcipher(GetParam());
   ASSERT_TRUE(ref);
   Bytes key(t->info().max_key_bytes);
