@@ -9,6 +9,7 @@
 //     delay(n, clocks)
 //     stream(n, Stream&)           read | process | write through the unit's FIFOs
 //     hang(n)                      for ever (until a reset or the watchdog)
+//     unwatch(n)                   the watchdog no longer counts for this descriptor
 // Waiting steps need no clean-up of their own: when a channel is reset, X::cancel(n) forgets what it was waiting
 // for, and the coroutine is destroyed.
 //
@@ -104,7 +105,7 @@ class Channel {
   void fail(uint32_t bits) {
     if (streaming_) commit(x_.written(n_));
     streaming_ = false;
-    x_.cancel(n_);
+    x_.cancel(n_, false);
     task_ = {};
     e_.set_state(n_, regs::ChannelState::Error, x_.now());
     e_.channel_failed(n_, bits);  // the unit stays held until the channel is reset, so that its error can be read
@@ -125,6 +126,7 @@ class Channel {
       const uint32_t error = co_await descriptor(at);
       e_.counters().channel_busy_clocks[n_] += x_.now() - began;
       if (error) [[unlikely]] {
+        x_.unwatch(n_);
         co_await x_.delay(n_, e_.clocks().interrupt);
         state(State::Error);
         e_.channel_failed(n_, error);
@@ -253,11 +255,13 @@ class Channel {
         if (const uint32_t e = co_await walk(p5, out_, st_.scatter.data(), false)) co_return e;
         uint32_t at_byte = 0;
         for (const BusSegment s : out_) {
-          co_await x_.write(n_, s.addr, s.size_bytes);
-          uint8_t* m = e_.memory().at(s.addr, s.size_bytes);
+          const uint32_t size = std::min(s.size_bytes, kSmall - at_byte);
+          if (!size) break;
+          co_await x_.write(n_, s.addr, size);
+          uint8_t* m = e_.memory().at(s.addr, size);
           if (!m) co_return kMdte;
-          std::memcpy(m, context + std::min<uint32_t>(at_byte, kSmall - s.size_bytes), s.size_bytes);
-          at_byte += s.size_bytes;
+          std::memcpy(m, context + at_byte, size);
+          at_byte += size;
         }
       } else {
         const BusAddr a = e_.translate(n_, p5.bus_addr());

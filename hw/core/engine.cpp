@@ -69,6 +69,8 @@ uint32_t Engine::check_header(uint32_t header, Eu& eu) {
     return err::kIdh;
   }
   if (sel1 != 0) return err::kIdh;  // these types have no secondary unit
+  // RC4 and public-key work have types of their own, whose pointers mean other things [T23].
+  if (eu == Eu::Afeu || eu == Eu::Pkeu) return err::kIdh;
   if (type == static_cast<unsigned>(DescriptorType::AesuCtrNonsnoop) && eu != Eu::Aesu) return err::kIdh;
   if (sel0 >= units_.size() || !part_.has(eu)) return err::kIeu;
   if (!units_[sel0]) {
@@ -192,12 +194,12 @@ void Engine::write32(uint32_t offset, uint32_t value) {
   note("write to a reserved or unmodelled register");
 }
 
-uint32_t Engine::read32(uint32_t offset) {
+uint32_t Engine::read32(uint32_t offset, bool peek) {
   unsigned n;
   uint32_t reg;
   const bool low = offset & 4;
   auto half = [&](uint64_t v) { return static_cast<uint32_t>(low ? v : v >> 32); };
-  if (find_channel(offset, n, reg)) return read_channel(n, reg & ~7u, low);
+  if (find_channel(offset, n, reg)) return read_channel(n, reg & ~7u, low, peek);
   if (offset >= kControllerBase && offset < kControllerBase + 0x100) {
     reg = (offset - kControllerBase) & ~7u;
     if (reg == kIMR.offset_bytes) return half(imr_);
@@ -215,7 +217,7 @@ uint32_t Engine::read32(uint32_t offset) {
       }
       return half(v);
     }
-    note("read of a reserved register");
+    if (!peek) note("read of a reserved register");
     return 0;
   }
   if ((offset & ~7u) == kIpBlockRevision) return half(part_.ip_block_revision);
@@ -223,12 +225,16 @@ uint32_t Engine::read32(uint32_t offset) {
     switch ((offset - kPolychannelBase) & ~7u) {
       case 0x00: return half(enqueued_);
       case 0x08: return half(finished_);
-      case 0x10: return half(counters_.bytes_in);
-      default: return half(counters_.bytes_out);
+      case 0x10: return half(counters_.bytes_in - bytes_in_base_);
+      default: return half(counters_.bytes_out - bytes_out_base_);
     }
   }
-  if (ExecutionUnit* u = find_unit(offset, reg)) return u->read32(reg);
-  note("read of a reserved or unmodelled register");
+  if (ExecutionUnit* u = find_unit(offset, reg)) {
+    const uint32_t v = u->read32(reg, peek);
+    if (!peek) update_lines();  // reading too early or too much is an error of the unit
+    return v;
+  }
+  if (!peek) note("read of a reserved or unmodelled register");
   return 0;
 }
 
@@ -236,7 +242,7 @@ void Engine::write_channel(unsigned n, uint32_t reg, bool low, uint32_t value) {
   ChannelState& c = channels_[n];
   if (reg == kFF.offset_bytes) {
     if (low)
-      enqueue(n, uint64_t{c.ff_high & 0xf} << 32 | value);
+      enqueue(n, translate(n, uint64_t{c.ff_high & 0xf} << 32 | value));
     else
       c.ff_high = value;
   } else if (reg == kCCCR.offset_bytes) {
@@ -255,7 +261,7 @@ void Engine::write_channel(unsigned n, uint32_t reg, bool low, uint32_t value) {
   }
 }
 
-uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low) {
+uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low, bool peek) {
   const ChannelState& c = channels_[n];
   if (reg == kCCCR.offset_bytes) return low ? c.config : 0;
   if (reg == kCDPR.offset_bytes) return low ? static_cast<uint32_t>(c.cdpr) : static_cast<uint32_t>(c.cdpr >> 32);
@@ -279,13 +285,12 @@ uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low) {
     return load_be32(c.gather.data() + (at - kGatherTable.offset_bytes));
   if (at >= kScatterTable.offset_bytes && at < kScatterTable.offset_bytes + 32)
     return load_be32(c.scatter.data() + (at - kScatterTable.offset_bytes));
-  note("read of a write-only or reserved channel register");
+  if (!peek) note("read of a write-only or reserved channel register");
   return 0;
 }
 
 void Engine::enqueue(unsigned n, BusAddr at) {
   ChannelState& c = channels_[n];
-  ++enqueued_;
   if (c.fifo_level >= part_.fetch_fifo_entries) {
     // The pointer is dropped. A second loss while the first is still flagged halts the channel [USP].
     const bool again = c.errors & err::kSof;
@@ -295,11 +300,13 @@ void Engine::enqueue(unsigned n, BusAddr at) {
     if (again) {
       abandon(n);
       c.halted = true;
+      c.unit_progress = 0;
       set_state(n, regs::ChannelState::Error, now());
     }
     update_lines();
     return;
   }
+  ++enqueued_;
   c.push(at);
   if (observer_) [[unlikely]] observer_->fetch_fifo(now(), n, c.fifo_level);
   doorbell(n);
@@ -316,20 +323,24 @@ void Engine::reset_channel(unsigned n, bool keep) {
     c.config = 0;
     c.fifo_level = c.fifo_head = 0;
     c.ff_high = 0;
-    c.descriptor.fill(0);
-    c.gather.fill(0);
-    c.scatter.fill(0);
   }
+  c.descriptor.fill(0);
+  c.gather.fill(0);
+  c.scatter.fill(0);
   set_state(n, regs::ChannelState::Idle, now());
   restart(n);
 }
 
 void Engine::global_reset() {
+  stop_all();
   for (unsigned n = 0; n < part_.channels; ++n) reset_channel(n, false);
   for (auto& u : units_)
     if (u) u->hard_reset();
   imr_ = 0;
   mcr_ = 0;
+  enqueued_ = finished_ = 0;
+  bytes_in_base_ = counters_.bytes_in;
+  bytes_out_base_ = counters_.bytes_out;
   if (was_reset_) {  // ERRATUM: the first reset leaves stored interrupts
     done_count_.fill(0);
     latched_ = 0;

@@ -59,7 +59,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  uint32_t read32(uint32_t offset);
+  uint32_t read32(uint32_t offset) { return read32(offset, false); }
+  /// What a read would return, without its side effects.
+  uint32_t peek32(uint32_t offset) { return read32(offset, true); }
   void write32(uint32_t offset, uint32_t value);
   /// Bit n: interrupt line n is up.
   uint32_t lines() const { return lines_; }
@@ -110,6 +112,7 @@ class Engine {
   virtual void doorbell(unsigned n) = 0;
   virtual void abandon(unsigned n) = 0;  // destroy the descriptor engine's state of the channel and start it anew
   virtual void restart(unsigned n) = 0;  // after a continue: look at the fetch FIFO again
+  virtual void stop_all() {}             // before a reset of everything: nobody may profit from what others release
 
   void update_lines();
 
@@ -123,7 +126,8 @@ class Engine {
   EngineObserver* observer_ = nullptr;
 
  private:
-  uint32_t read_channel(unsigned n, uint32_t reg, bool low);
+  uint32_t read32(uint32_t offset, bool peek);
+  uint32_t read_channel(unsigned n, uint32_t reg, bool low, bool peek);
   void write_channel(unsigned n, uint32_t reg, bool low, uint32_t value);
   void enqueue(unsigned n, BusAddr at);
   void reset_channel(unsigned n, bool keep);
@@ -140,7 +144,8 @@ class Engine {
   uint32_t lines_ = 0;
   bool was_reset_ = false;
   std::array<uint64_t, kMaxChannels> inject_;
-  uint64_t enqueued_ = 0, finished_ = 0;
+  uint64_t enqueued_ = 0, finished_ = 0;        // since the last SWR, as software sees them
+  uint64_t bytes_in_base_ = 0, bytes_out_base_ = 0;
   Notes notes_;
 };
 

@@ -11,14 +11,18 @@ FunctionalEngine::FunctionalEngine(const regs::Part& part, const Timing& timing,
   }
 }
 FunctionalEngine::~FunctionalEngine() {
+  stop_all();  // or the unit that one channel gives up would set the next one to work
   for (auto& c : channel_engines_)
     if (c) c->abandon();
 }
 
-void FunctionalEngine::abandon(unsigned n) { channel_engines_[n]->abandon(); }
+void FunctionalEngine::abandon(unsigned n) {
+  channel_engines_[n]->abandon();
+  watchdog();  // of a channel that went on with what this one held
+}
 void FunctionalEngine::restart(unsigned n) {
   channel_engines_[n]->start();
-  if (stuck_[n]) watchdog();
+  watchdog();
 }
 
 void FunctionalEngine::release(unsigned, regs::Eu u) {
@@ -34,10 +38,12 @@ void FunctionalEngine::release(unsigned, regs::Eu u) {
 }
 
 void FunctionalEngine::watchdog() {
-  for (unsigned n = 0; n < part_.channels; ++n)
-    if (stuck_[n] && channels_[n].config & static_cast<uint32_t>(regs::kCCCR.mask("WGN")) &&
-        part_.generation == regs::Generation::Sec3)
-      channel_engines_[n]->fail(regs::channel_error::kWdt);
+  if (part_.generation != regs::Generation::Sec3) return;
+  for (unsigned n = 0; n < part_.channels; ++n) {
+    if (!stuck_[n] || !(channels_[n].config & static_cast<uint32_t>(regs::kCCCR.mask("WGN")))) continue;
+    if (waits_for_[n] >= 0 && !stuck_[static_cast<size_t>(holder_[static_cast<size_t>(waits_for_[n])])]) continue;
+    channel_engines_[n]->fail(regs::channel_error::kWdt);
+  }
 }
 
 /// A clocked unit is run to the end of its data, clock by clock but outside of time.

@@ -4,7 +4,8 @@
 //
 // A channel stays suspended only when its fetch FIFO is empty, when it hangs (zero-length data) or when it waits
 // for a unit that a hung or failed channel holds. A hang with the watchdog enabled ends at once with WDT, since
-// nothing else could ever happen to it.
+// nothing else could ever happen to it; so does a wait for a hung channel, but not one for a failed channel, which
+// software is about to reset.
 //
 // The channels' coroutines are instantiated in functional.cpp and nowhere else.
 #pragma once
@@ -62,7 +63,8 @@ class FunctionalEngine final : public Engine {
   void release(unsigned, regs::Eu u);
   Ready stream(unsigned n, Stream& s);
   Hang hang(unsigned n) { return {*this, n}; }
-  void cancel(unsigned n) {
+  void unwatch(unsigned) {}
+  void cancel(unsigned n, bool /*with_units*/ = true) {
     idle_[n] = {};
     stuck_[n] = {};
     waits_for_[n] = -1;
@@ -77,6 +79,9 @@ class FunctionalEngine final : public Engine {
   }
   void abandon(unsigned n) override;
   void restart(unsigned n) override;
+  void stop_all() override {
+    for (unsigned n = 0; n < part_.channels; ++n) cancel(n);
+  }
 
  private:
   void watchdog();

@@ -47,13 +47,15 @@ uint32_t ExecutionUnit::begin(uint8_t mode, const uint8_t* key, uint32_t key_byt
   mode_ = mode;
   key_bytes_ = key_bytes;
   data_bytes_ = data_bytes;
+  data_bits_ = data_bytes * 8;
   std::memcpy(key_.data(), key, std::min<size_t>(key_bytes, key_.size()));
   if (context_bytes) std::memcpy(context_.data(), context, std::min<size_t>(context_bytes, context_.size()));
-  if (const uint32_t e = prepare()) [[unlikely]] {
+  const uint32_t e = prepare();
+  if (e) [[unlikely]] {
     raise(e);
-    return e & ~icr_;
+    halted_ = true;
   }
-  return 0;
+  return e;
 }
 
 bool ExecutionUnit::raise(uint32_t bits) {
@@ -65,7 +67,7 @@ bool ExecutionUnit::raise(uint32_t bits) {
 
 // ---- slave mode ----
 
-uint32_t ExecutionUnit::read32(uint32_t offset) {
+uint32_t ExecutionUnit::read32(uint32_t offset, bool peek) {
   const bool low = offset & 4;
   const uint32_t reg = offset & ~7u;
   if (reg == regs::kEuMode.offset_bytes) return low ? mode_ : 0;
@@ -86,7 +88,7 @@ uint32_t ExecutionUnit::read32(uint32_t offset) {
     return static_cast<uint32_t>(v);
   }
   if (reg >= regs::kEuContext.offset_bytes && reg < regs::kEuContext.offset_bytes + kContextWindow) {
-    if (size_written_ && !done_ && !owned_) raise(kEre);
+    if (size_written_ && !done_ && !owned_ && !peek) raise(kEre);
     std::array<uint8_t, kContextWindow> c{};
     if (size_written_ || owned_)
       context(c.data(), kContextWindow);
@@ -95,6 +97,7 @@ uint32_t ExecutionUnit::read32(uint32_t offset) {
     return load_be32(c.data() + (offset - regs::kEuContext.offset_bytes));
   }
   if (reg >= regs::kEuFifo.offset_bytes) {
+    if (peek) return out_.size() < 8 ? 0 : load_be32(out_.data() + (low ? 4 : 0));
     if (low) return read_lo_;
     if (out_.size() < 8) {
       raise(kOfu);
@@ -123,6 +126,8 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
   }
   if (reg == regs::kEuResetControl.offset_bytes) {
     if (!low) return;
+    // ASSUMED: SR keeps the interrupt control register (the mask); MI sets that to its reset value too. No public
+    // source tells the two apart.
     const auto& r = regs::kEuResetControl;
     if (value & r.mask("SR"))
       reset_for_channel();
@@ -138,10 +143,10 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
     else if (low) mode_ = static_cast<uint8_t>(value);
   } else if (reg == regs::kEuKeySize.offset_bytes) {
     if (busy) raise(kCe);
-    else if (low) key_bytes_ = value;
+    else if (low) key_bytes_ = value & bit(regs::kEuKeySize.mask("BYTES"));
   } else if (reg == regs::kEuDataSize.offset_bytes) {
     if (!low) return;
-    data_bits_ = value;
+    data_bits_ = value & bit(regs::kEuDataSize.mask("BITS"));
     slave_start();
   } else if (reg == regs::kEuGo.offset_bytes) {
     if (low && size_written_ && consumed_ < data_bytes_ && in_.empty()) raise(kDse);  // told "no more" before all came
@@ -176,7 +181,11 @@ void ExecutionUnit::slave_start() {
   consumed_ = 0;
   data_bytes_ = data_bits_ / 8;
   const uint32_t e = data_bits_ % 8 ? kDse : prepare();
-  if (e && raise(e)) return;
+  if (e) {
+    raise(e);
+    halted_ = true;
+    return;
+  }
   slave_run();
 }
 

@@ -38,7 +38,9 @@ class ExecutionUnit {
   // ---- channel side ----
   /// The reset before use: registers cleared, the interrupt control register (mask) kept.
   void reset_for_channel();
-  /// Loads mode, key, context and data size. Returns the unmasked error bits (interrupt status layout), 0 if ready.
+  /// Loads mode, key, context and data size. Returns error bits (interrupt status layout), 0 if ready.
+  /// ASSUMED: a wrong mode, key size or data size stops the unit even when its interrupt is masked, since there
+  /// is nothing it could do; only a key parity error (KPE) can be masked away.
   uint32_t begin(uint8_t mode, const uint8_t* key, uint32_t key_bytes, const uint8_t* context, uint32_t context_bytes,
                  uint64_t data_bytes);
   /// Bulk work; whole blocks but for the last call. in == out is allowed, other overlap is not.
@@ -53,7 +55,8 @@ class ExecutionUnit {
   bool raise(uint32_t bits);
 
   // ---- register window, offset inside it, 32-bit halves ----
-  uint32_t read32(uint32_t offset);
+  /// `peek`: what a read would return, without its side effects (FIFO, ERE).
+  uint32_t read32(uint32_t offset, bool peek = false);
   void write32(uint32_t offset, uint32_t value);
   void set_owned_by_channel(bool on) { owned_ = on; }
   bool owned_by_channel() const { return owned_; }
@@ -72,7 +75,8 @@ class ExecutionUnit {
   uint8_t mode() const { return mode_; }
 
  protected:
-  /// Checks and takes over the loaded registers (mode_, key_, key_bytes_, data_bytes_, context_). Returns error bits.
+  /// Checks and takes over the loaded registers (mode_, key_, key_bytes_, data_bytes_, context_). Returns the errors that
+  /// keep the unit from working.
   virtual uint32_t prepare() = 0;
   virtual uint32_t default_interrupt_control() const { return 0; }
 

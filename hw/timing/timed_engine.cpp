@@ -51,7 +51,7 @@ void TimedEngine::restart(unsigned n) {
   due_[n] = now_ + 1;  // the descriptor engine starts anew on the next clock
 }
 
-void TimedEngine::cancel(unsigned n) {
+void TimedEngine::cancel(unsigned n, bool with_units) {
   due_[n] = kNever;
   handle_[n] = {};
   const uint32_t keep = ~(1u << n);
@@ -66,7 +66,7 @@ void TimedEngine::cancel(unsigned n) {
   for (auto& u : units_arb_) {
     u.asking &= keep;
     u.snapshot &= keep;
-    if (u.holder == static_cast<int>(n)) {
+    if (with_units && u.holder == static_cast<int>(n)) {
       u.holder = -1;
       ask_arbiter();
       if (observer_) observer_->unit_owner(now_, static_cast<regs::Eu>(&u - units_arb_.data()), -1);
@@ -176,8 +176,6 @@ void TimedEngine::step(unsigned n) {
     if (observer_) [[unlikely]] trace_port(n);
   } else {
     p.kind = Kind::None;
-    const bool fresh = static_cast<uint32_t>(channels_[n].config) & static_cast<uint32_t>(regs::kCCCR.mask("WGN"));
-    if (fresh && channels_[n].state == regs::ChannelState::Idle && part_.generation == regs::Generation::Sec3) watch(n, true);
   }
   resume(n);
 }
@@ -474,7 +472,8 @@ bool TimedEngine::plan(unsigned n) {
     snap_w_ &= ~bit;
     return true;
   }
-  return !p.rd_n && !p.reads_out && !p.todo && !running && !p.wr_n && p.write_end == kNever;
+  const bool working = p.clocked && !s.unit_error && p.clocked->busy();
+  return !p.rd_n && !p.reads_out && !p.todo && !running && !working && !p.wr_n && p.write_end == kNever;
 }
 
 // ---- clocked units ----

@@ -57,7 +57,10 @@ class TimedEngine final : public Engine {
       e.handle_[n] = h;
       e.idle_ |= 1u << n;
     }
-    BusAddr await_resume() const { return e.channels_[n].pop(); }
+    BusAddr await_resume() const {
+      e.watch_descriptor(n);
+      return e.channels_[n].pop();
+    }
   };
   struct Access {
     TimedEngine& e;
@@ -136,7 +139,9 @@ class TimedEngine final : public Engine {
   void release(unsigned n, regs::Eu u);
   Streaming stream(unsigned n, Stream& s) { return {*this, n, s}; }
   Hang hang(unsigned n) { return {*this, n}; }
-  void cancel(unsigned n);
+  /// Forgets what the channel waits for; `with_units`: and gives back the units it holds.
+  void cancel(unsigned n, bool with_units = true);
+  void unwatch(unsigned n) { watch(n, false); }
   /// Bytes of the running stream whose write bursts have been granted: they reach memory whatever happens next.
   uint32_t written(unsigned n) const { return ports_[n].written; }
   void visible() { visible_ = true; }
@@ -232,10 +237,14 @@ class TimedEngine final : public Engine {
   void tick_clocked(Port& p, Clock t);
   void trace_port(unsigned n);
   void watch(unsigned n, bool on);
+  void watch_descriptor(unsigned n) {
+    if (channels_[n].config & kWgn && part_.generation == regs::Generation::Sec3) [[unlikely]] watch(n, true);
+  }
   /// Unit arbitration on this clock; what software causes acts on the next one.
   void ask_arbiter() { arbitrate_at_ = std::min(arbitrate_at_, running_ ? now_ : now_ + 1); }
   void resume(unsigned n);
 
+  static constexpr auto kWgn = static_cast<uint32_t>(regs::kCCCR.mask("WGN"));
   std::array<std::unique_ptr<Channel<TimedEngine>>, kMaxChannels> engines_;
   Clock now_ = 0, limit_ = 0, bus_free_ = 0;
   Clock due_[kMaxChannels] = {kNever, kNever, kNever, kNever};

@@ -1,6 +1,7 @@
 #include "hw/tlm/sec_device.h"
 
 #include "common/diag.h"
+#include "hw/regs/map.h"
 
 namespace sec::hw {
 
@@ -95,11 +96,12 @@ void SecDevice::pump() {
 void SecDevice::b_transport(tlm::tlm_generic_payload& p, sc_time& delay) {
   const uint64_t at = p.get_address();
   const unsigned n = p.get_data_length();
-  if (at + n > 0x10000 || (n != 4 && n != 8) || at % n || p.get_streaming_width() < n || p.get_byte_enable_ptr()) {
-    p.set_response_status(at + n > 0x10000 ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_BURST_ERROR_RESPONSE);
-    return;
-  }
-  SEC_CHECK(delay == sc_core::SC_ZERO_TIME, "register access from an initiator that has not synchronised");
+  p.set_dmi_allowed(false);
+  if (at >= regs::kWindowBytes || n > regs::kWindowBytes - at) return p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  if ((n != 4 && n != 8) || at % n || p.get_streaming_width() < n) return p.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  if (p.get_byte_enable_ptr()) return p.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  if (delay != sc_core::SC_ZERO_TIME) return p.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);  // has not synchronised
+  if (!p.is_write() && !p.is_read()) return p.set_response_status(tlm::TLM_OK_RESPONSE);
   uint8_t* d = p.get_data_ptr();
   for (unsigned i = 0; i < n; i += 4) {
     if (p.is_write())
@@ -111,11 +113,12 @@ void SecDevice::b_transport(tlm::tlm_generic_payload& p, sc_time& delay) {
 }
 
 unsigned SecDevice::transport_dbg(tlm::tlm_generic_payload& p) {
-  if (p.is_write() || p.get_address() % 4 || p.get_address() + p.get_data_length() > 0x10000) return 0;
+  const uint64_t at = p.get_address();
+  const unsigned n = p.get_data_length();
+  if (!p.is_read() || at % 4 || at >= regs::kWindowBytes || n > regs::kWindowBytes - at) return 0;
   synchronize();
-  for (unsigned i = 0; i + 4 <= p.get_data_length(); i += 4)
-    store_be32(p.get_data_ptr() + i, engine_.read32(static_cast<uint32_t>(p.get_address() + i)));
-  return p.get_data_length() / 4 * 4;
+  for (unsigned i = 0; i + 4 <= n; i += 4) store_be32(p.get_data_ptr() + i, engine_.peek32(static_cast<uint32_t>(at + i)));
+  return n / 4 * 4;
 }
 
 }  // namespace sec::hw

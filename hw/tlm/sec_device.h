@@ -3,8 +3,8 @@
 // plain C++ (hw/timing/timed_engine.h) and runs ahead of the kernel as far as nobody else can act.
 //
 // * Registers: b_transport with 4 or 8 bytes, big-endian on the wire as the bus has them, aligned; transport_dbg for peeking.
-//   The delay argument is honoured as "the access happens now + delay" only when it is zero; initiators that run
-//   ahead must synchronise first (a driver's register access is a synchronisation point anyway).
+//   The delay argument must be zero (generic error response otherwise): initiators that run ahead synchronise first
+//   (a driver's register access is a synchronisation point anyway).
 // * Memory: regions are taken as DMI pointers at the start of simulation. Somebody else who reads memory
 //   while descriptors run must call `synchronize()` first, so that everything written by then is there.
 // * Interrupts: `on_interrupt(line, level)` is a direct call (made at the simulated time of the change). Benches that
@@ -26,7 +26,9 @@ class SecDevice : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket_optional<SecDevice> registers{"registers"};
   tlm_utils::simple_initiator_socket_optional<SecDevice> memory{"memory"};
-  sc_core::sc_signal<bool> irq[2] = {sc_core::sc_signal<bool>("irq0"), sc_core::sc_signal<bool>("irq1")};
+  /// Written by whichever process causes the change: ours (a completion) or the initiator's (an acknowledgement).
+  using IrqSignal = sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS>;
+  IrqSignal irq[2] = {IrqSignal("irq0"), IrqSignal("irq1")};
 
   SecDevice(sc_core::sc_module_name name, const regs::Part& part, const Timing& timing);
   SC_HAS_PROCESS(SecDevice);
