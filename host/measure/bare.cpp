@@ -1,7 +1,6 @@
 #include "host/measure/bare.h"
 
 #include <openssl/evp.h>
-#include <time.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -14,14 +13,9 @@
 #include <intel-ipsec-mb.h>
 
 #include "common/diag.h"
+#include "host/measure/thread_time.h"
 
 namespace sec::host {
-
-double thread_seconds() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buffers) {
   EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, name, nullptr);
@@ -44,29 +38,52 @@ double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buff
   return s;
 }
 
-double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst) {
+namespace {
+struct Packet {
+  uint8_t *src, *dst, *iv;
+  size_t size;
+  void (*complete)(void* context, int status);
+  void* context;
+};
+struct Served {
+  std::vector<Packet*> next;  // for the next burst
+  uint64_t finished = 0;
+};
+struct ServedPacket {
+  Served* loop;
+  Packet* packet;
+};
+}  // namespace
+
+double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst, bool served) {
   IMB_MGR* m = alloc_mb_mgr(0);
   init_mb_mgr_auto(m, nullptr);
   alignas(64) uint8_t key[16] = {1, 2, 3}, enc[15 * 16], dec[15 * 16];
   IMB_AES_KEYEXP_128(m, key, enc, dec);
-  struct Packet {
-    uint8_t *src, *dst, *iv;
-    size_t size;
-  };
   const size_t each = (2 * size + 16 + 127) / 64 * 64;
   std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * burst)), std::free);
   std::memset(memory.get(), 0x5a, each * burst);
   std::vector<Packet> packets(burst);
+  std::vector<ServedPacket> contexts(burst);
+  Served loop;
+  loop.next.reserve(burst);
   for (unsigned k = 0; k < burst; ++k) {
     uint8_t* b = memory.get() + each * k;
-    packets[k] = {b, b + size, b + 2 * size, size};
+    contexts[k] = {&loop, &packets[k]};
+    packets[k] = {b, b + size, b + 2 * size, size, nullptr, &contexts[k]};
+    packets[k].complete = [](void* context, int) {
+      auto* p = static_cast<ServedPacket*>(context);
+      ++p->loop->finished;
+      p->loop->next.push_back(p->packet);
+    };
+    loop.next.push_back(&packets[k]);
   }
   std::vector<IMB_JOB> jobs(burst);
   const double t0 = thread_seconds();
   for (uint64_t i = 0; i < n; i += burst) {
     for (unsigned k = 0; k < burst; ++k) {
       IMB_JOB& j = jobs[k];
-      const Packet& p = packets[k];
+      Packet& p = served ? *loop.next[k] : packets[k];
       j.src = p.src;
       j.dst = p.dst;
       j.iv = p.iv;
@@ -75,9 +92,18 @@ double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst) {
       j.dec_keys = dec;
       j.cipher_start_src_offset_in_bytes = 0;
       j.msg_len_to_cipher_in_bytes = p.size;
+      j.user_data = &p;
     }
     const uint32_t done = IMB_SUBMIT_CIPHER_BURST_NOCHECK(m, jobs.data(), burst, IMB_CIPHER_CBC, IMB_DIR_ENCRYPT, IMB_KEY_128_BYTES);
     SEC_CHECK(done == burst, "ipsec-mb burst");
+    if (served) {
+      loop.next.clear();
+      for (unsigned k = 0; k < burst; ++k) {
+        const auto* p = static_cast<const Packet*>(jobs[k].user_data);
+        std::memcpy(p->iv, p->dst + p->size - 16, 16);
+        p->complete(p->context, jobs[k].status);
+      }
+    }
   }
   const double s = thread_seconds() - t0;
   free_mb_mgr(m);

@@ -5,15 +5,14 @@
 
 namespace sec::host {
 
-/// Processor time of this thread in seconds: other work on the machine only counts as far as it empties the caches.
-double thread_seconds();
-
-/// Seconds for `n` encryptions of `size` bytes by EVP with a cached key and a fresh IV each, rotating over `buffers`. The
+/// Processor seconds (host/measure/thread_time.h) for `n` encryptions of `size` bytes by EVP with a cached key and a fresh IV each, rotating over `buffers`. The
 /// quickest calls there are: EVP_Cipher, and padding left alone, since EVP_CIPHER_CTX_set_padding(0) makes every later
 /// IV reset slower in OpenSSL 3.
 double bare_evp_seconds(const char* cipher, size_t size, uint64_t n, unsigned buffers);
-/// Seconds for `n` AES-128-CBC encryptions in unchecked cipher bursts of `burst` jobs. Packets lie in memory as in a Load
+/// Processor seconds for `n` AES-128-CBC encryptions in unchecked cipher bursts of `burst` jobs. Packets lie in memory as in a Load
 /// (host/measure/saturate.h): each has a descriptor that is read, and an IV of its own behind its bytes.
-double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst);
+/// `served`: each packet also gets its output IV and a call of a completion function that puts the next one in its place,
+/// which is what a user of the library writes who has to be told.
+double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst, bool served);
 
 }  // namespace sec::host

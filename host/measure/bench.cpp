@@ -19,6 +19,7 @@
 #include "host/measure/bare.h"
 #include "host/measure/fork_run.h"
 #include "host/measure/saturate.h"
+#include "host/measure/thread_time.h"
 #include "host/platforms/functional.h"
 #include "host/platforms/tlm.h"
 
@@ -155,14 +156,18 @@ std::vector<json> cpu_bars() {
   std::vector<json> bars;
   for (size_t size : {256, 1408, 4096}) {
     const uint64_t n = (64u << 20) / size;
-    std::vector<double> evp, mb;
+    std::vector<double> evp, mb, served;
     for (int k = 0; k < 9; ++k) {
       // A synchronous implementation gets its next request from the same buffer: one on both sides.
       evp.push_back(bare_evp_seconds("AES-128-CBC", size, n / 4, 1) / registry_run("cbc-aes-openssl", size, n / 4, 1, registry));
-      mb.push_back(bare_ipsecmb_seconds(size, n, 32) / registry_run("cbc-aes-ipsecmb", size, n, 32, registry));
+      const double ours = registry_run("cbc-aes-ipsecmb", size, n, 32, registry);
+      mb.push_back(bare_ipsecmb_seconds(size, n, 32, false) / ours);
+      served.push_back(bare_ipsecmb_seconds(size, n, 32, true) / ours);
     }
     bars.push_back(record(fmt::format("cpu/cbc-aes-openssl/{}B/vs_evp", size), median(evp), "ratio", 0.95));
     bars.push_back(record(fmt::format("cpu/cbc-aes-ipsecmb/{}B/vs_burst", size), median(mb), "ratio", 0.95));
+    bars.push_back(record(fmt::format("cpu/cbc-aes-ipsecmb/{}B/vs_served_burst", size), median(served), "ratio", 0.95,
+                          "the burst with output IVs and a completion call per packet"));
   }
   return bars;
 }

@@ -15,6 +15,7 @@
 #include "host/cpu/cpu_info.h"
 #include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
+#include "host/measure/thread_time.h"
 #include "host/platforms/engine_platform.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
@@ -79,7 +80,7 @@ double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return v[v.size() / 2];
 }
-double ns_since(WallTime t0) { return static_cast<double>((WallTime::now() - t0).ns()); }
+double ns_since(double t0) { return (thread_seconds() - t0) * 1e9; }
 
 /// Median nanoseconds {submit, completion} of one request whose lists have `segments` pieces.
 std::pair<double, double> driver_cost(unsigned segments, unsigned repeats) {
@@ -115,10 +116,10 @@ std::pair<double, double> driver_cost(unsigned segments, unsigned repeats) {
       double s = 0, c = 0;
       constexpr unsigned kInner = 20;
       for (unsigned k = 0; k < kInner; ++k) {
-        WallTime t0 = WallTime::now();
+        double t0 = thread_seconds();
         for (Item& i : items) SEC_CHECK(accepted(tfm->encrypt(i.request)), "submit");
         s += ns_since(t0);
-        t0 = WallTime::now();
+        t0 = thread_seconds();
         platform.interrupt();
         c += ns_since(t0);
       }
@@ -168,7 +169,7 @@ double cipher_ns(crypto::Skcipher& tfm, size_t size, unsigned n, unsigned depth)
     q[i] = {.src = &list[2 * i], .dst = &list[2 * i + 1], .size_bytes = size, .iv = iv[i].data()};
     q[i].complete = [](void*, Status) {};
   }
-  const WallTime t0 = WallTime::now();
+  const double t0 = thread_seconds();
   for (unsigned done = 0; done < n; done += depth) {
     for (auto& r : q) {
       const Status s = tfm.encrypt(r);
@@ -190,7 +191,7 @@ double hash_ns(crypto::Hash& tfm, size_t size, unsigned n, unsigned depth) {
     q[i] = {.src = &list[i], .size_bytes = size, .digest = digest[i].data()};
     q[i].complete = [](void*, Status) {};
   }
-  const WallTime t0 = WallTime::now();
+  const double t0 = thread_seconds();
   for (unsigned done = 0; done < n; done += depth) {
     for (auto& r : q) {
       const Status s = tfm.digest(r);
@@ -241,7 +242,7 @@ CpuProfile calibrate(const CalibrateOptions& o) {
     std::vector<uint8_t> a(1500 * 64, 1), b(1500 * 64);
     std::vector<double> v;
     for (unsigned r = 0; r < repeats; ++r) {
-      const WallTime t0 = WallTime::now();
+      const double t0 = thread_seconds();
       for (unsigned k = 0; k < 2000; ++k) {
         std::memcpy(&b[1500 * (k % 64)], &a[1500 * (k * 7 % 64)], 1500);
         asm volatile("" ::: "memory");
