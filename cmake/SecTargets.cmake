@@ -7,6 +7,7 @@ function(sec_test name)
   endif()
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE ${T_LIBS} GTest::gtest GTest::gtest_main)
+  target_link_options(${name} PRIVATE -fno-lto)  # the libraries' objects carry both forms; tests take the quick one
   target_compile_definitions(${name} PRIVATE SEC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SEC_BINARY_DIR="${CMAKE_BINARY_DIR}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT}
