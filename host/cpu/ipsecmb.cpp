@@ -59,6 +59,7 @@ struct Batch {
   std::vector<Slot> slots;
   std::vector<std::vector<uint8_t>> bounce;  // per slot; keep their sizes
   unsigned n = 0, next = 0;  // filled; next to be called back
+  uint64_t number = 0;       // in the order of closing
   uint8_t group = 0;         // of the first job
   bool mixed = false;        // more than one group, or a job that runs alone
   bool slow = false;         // some slot is `linear` or `alone`
@@ -67,7 +68,7 @@ struct Batch {
 };
 
 /// First in, first out over all transforms of one algorithm; see the header for what callbacks may do.
-/// `Request` is what the jobs' user_data points to.
+/// `Request` is what a slot's `request` points to.
 template <class Request>
 class Queue : public std::enable_shared_from_this<Queue<Request>> {
  public:
@@ -125,6 +126,7 @@ class Queue : public std::enable_shared_from_this<Queue<Request>> {
       b->slots.resize(burst_);
       b->bounce.resize(burst_);
       prepare(*b);
+      if (IpsecMbStats* s = stats()) ++s->batch_buffers;
       return b;
     }
     Batch* b = free_.back();
@@ -134,6 +136,7 @@ class Queue : public std::enable_shared_from_this<Queue<Request>> {
     return b;
   }
   void close() {
+    filling_->number = ++closed_;
     fifo_.push_back(filling_);
     filling_ = nullptr;
   }
@@ -151,7 +154,9 @@ class Queue : public std::enable_shared_from_this<Queue<Request>> {
     const auto self = this->shared_from_this();  // the last transform may go in a callback
     const bool outermost = !delivering_;
     delivering_ = true;
-    while (!fifo_.empty()) {
+    // A flush inside a callback ends with what was submitted before it; later batches are left to the outermost loop.
+    const uint64_t last = outermost ? UINT64_MAX : closed_;
+    while (!fifo_.empty() && fifo_.front()->number <= last) {
       Batch* b = fifo_.front();
       run(*b);
       while (b->next != b->n) {
@@ -174,6 +179,7 @@ class Queue : public std::enable_shared_from_this<Queue<Request>> {
   }
 
   unsigned burst_;
+  uint64_t closed_ = 0;
   Batch* filling_ = nullptr;
   bool delivering_ = false;
   std::deque<Batch*> fifo_;

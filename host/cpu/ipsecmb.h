@@ -43,6 +43,7 @@ struct IpsecMbStats {
   uint64_t linearised = 0; // copied because scattered
   uint64_t cut = 0;        // run in parts
   uint64_t fallbacks = 0;  // hashed by OpenSSL
+  uint64_t batch_buffers = 0;  // allocated; does not grow with the number of requests
 };
 
 struct IpsecMbOptions {
