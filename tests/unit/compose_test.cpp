@@ -469,7 +469,7 @@ TEST(ComposeContractXts, SecondRequestMeetsAFullQueue) {
     x.r.src = x.r.dst = &x.list;
     x.r.size_bytes = x.data.size();
     x.r.iv = x.iv.data();
-    x.r.flags = i == 2 ? crypto::kMayBacklog : 0;
+    x.r.flags = i == 2 ? uint32_t{crypto::kMayBacklog} : 0u;
     x.r.complete = Tracked::callback;
     x.r.context = &x;
     EXPECT_EQ(t->encrypt(x.r), i == 2 ? Status::Busy : Status::InProgress);
