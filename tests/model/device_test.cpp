@@ -408,7 +408,7 @@ std::vector<Witness::End> storm(const Surroundings& s, uint64_t* activations = n
       b.load(j);
       b.submit(i % 4, j.at);
       x = x * 1664525 + 1013904223;
-      at_ps(sc_core::sc_time_stamp().value() + 1 + (x >> 8) % 2'000'000);
+      at_ps(sc_core::sc_time_stamp().value() + 1 + (x >> 8) % 700'000);
     }
     sc_core::wait(200, sc_core::SC_US);
     over = true;
