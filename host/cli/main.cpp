@@ -27,10 +27,14 @@ int main(int argc, char** argv) {
   add_regs(app, context);
   add_decode(app, context);
   try {
-    if (argc > 1 && argv[1][0] != '-' && !app.get_subcommand_no_throw(argv[1])) {
+    if (argc > 1 && argv[1][0] != '-') {
       std::string names;
-      for (const CLI::App* sub : app.get_subcommands({})) names += (names.empty() ? "" : ", ") + sub->get_name();
-      throw sec::SetupError(fmt::format("unknown command '{}'; the commands are {}", argv[1], names));
+      bool known = false;
+      for (const CLI::App* sub : app.get_subcommands({})) {
+        names += (names.empty() ? "" : ", ") + sub->get_name();
+        known |= sub->get_name() == argv[1];
+      }
+      if (!known) throw sec::SetupError(fmt::format("unknown command '{}'; the commands are {}", argv[1], names));
     }
     app.parse(argc, argv);
     return context.run ? context.run() : 0;
