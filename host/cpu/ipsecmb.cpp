@@ -43,7 +43,8 @@ struct Manager {
 };
 
 /// Jobs collected and run together. Slots keep what a job needs beside the library's structure.
-/// One cache line each, so that a request touches as few as possible: at 256 bytes a request's share of the lanes is 30 ns.
+/// One cache line each, so that a request touches as few as possible: at 256 bytes a request's share of the lanes is 30
+/// ns.
 struct alignas(64) Slot {
   uint8_t iv[16];
   uint8_t iv_out[16];
@@ -58,11 +59,11 @@ struct Batch {
   std::vector<IMB_JOB> jobs;
   std::vector<Slot> slots;
   std::vector<std::vector<uint8_t>> bounce;  // per slot; keep their sizes
-  unsigned n = 0, next = 0;  // filled; next to be called back
-  uint64_t number = 0;       // in the order of closing
-  uint8_t group = 0;         // of the first job
-  bool mixed = false;        // more than one group, or a job that runs alone
-  bool slow = false;         // some slot is `linear` or `alone`
+  unsigned n = 0, next = 0;                  // filled; next to be called back
+  uint64_t number = 0;                       // in the order of closing
+  uint8_t group = 0;                         // of the first job
+  bool mixed = false;                        // more than one group, or a job that runs alone
+  bool slow = false;                         // some slot is `linear` or `alone`
   bool executed = false;
   Status status = Status::Ok;
 };
@@ -79,7 +80,8 @@ class Queue : public std::enable_shared_from_this<Queue<Request>> {
   IpsecMbStats* stats() const { return manager_->stats.get(); }
 
   Batch& filling() {
-    if (!filling_) [[unlikely]] filling_ = acquire();
+    if (!filling_) [[unlikely]]
+      filling_ = acquire();
     return *filling_;
   }
   /// The job at `filling().n` is complete; runs the batch when it is the last.
@@ -235,7 +237,8 @@ constexpr uint8_t kDecryptGroup = 0x80;
 
 class CipherQueue final : public Queue<SkcipherRequest> {
  public:
-  CipherQueue(std::shared_ptr<Manager> m, unsigned burst, CipherKind kind) : Queue(std::move(m), burst), kind_(std::move(kind)) {}
+  CipherQueue(std::shared_ptr<Manager> m, unsigned burst, CipherKind kind)
+      : Queue(std::move(m), burst), kind_(std::move(kind)) {}
   const CipherKind& kind() const { return kind_; }
 
  protected:
@@ -292,7 +295,6 @@ class CipherQueue final : public Queue<SkcipherRequest> {
         }
     write_ivs(b);
   }
-
 
  private:
   void write_ivs(Batch& b) {
@@ -401,7 +403,9 @@ class CipherQueue final : public Queue<SkcipherRequest> {
 class IpsecMbCipher final : public crypto::Skcipher {
  public:
   explicit IpsecMbCipher(std::shared_ptr<CipherQueue> queue)
-      : queue_(std::move(queue)), ctr_(queue_->kind().mode == IMB_CIPHER_CNTR), iv_bytes_(static_cast<uint8_t>(info().iv_bytes)),
+      : queue_(std::move(queue)),
+        ctr_(queue_->kind().mode == IMB_CIPHER_CNTR),
+        iv_bytes_(static_cast<uint8_t>(info().iv_bytes)),
         block_mask_(info().block_bytes - 1) {}
   ~IpsecMbCipher() override { queue_->finish(this); }
   IpsecMbCipher(const IpsecMbCipher&) = delete;
@@ -417,10 +421,17 @@ class IpsecMbCipher final : public crypto::Skcipher {
     IMB_MGR* m = queue_->mgr();
     if (queue_->kind().aes()) {
       switch (key.size()) {
-        case 16: IMB_AES_KEYEXP_128(m, key.data(), enc_, dec_); break;
-        case 24: IMB_AES_KEYEXP_192(m, key.data(), enc_, dec_); break;
-        case 32: IMB_AES_KEYEXP_256(m, key.data(), enc_, dec_); break;
-        default: return Status::Invalid;
+        case 16:
+          IMB_AES_KEYEXP_128(m, key.data(), enc_, dec_);
+          break;
+        case 24:
+          IMB_AES_KEYEXP_192(m, key.data(), enc_, dec_);
+          break;
+        case 32:
+          IMB_AES_KEYEXP_256(m, key.data(), enc_, dec_);
+          break;
+        default:
+          return Status::Invalid;
       }
       enc_keys_ = enc_;
       // CTR only ever encrypts.
@@ -451,7 +462,8 @@ class IpsecMbCipher final : public crypto::Skcipher {
     uint8_t* dst = single_span(r.dst, n);
     if (!key_bytes_ || n == 0 || n > kMaxJobBytes || n & block_mask_ || !src || !dst) [[unlikely]]
       return submit_special(r, direction);
-    if (ctr_ && carries(r.iv, n)) [[unlikely]] return submit_special(r, direction);
+    if (ctr_ && carries(r.iv, n)) [[unlikely]]
+      return submit_special(r, direction);
     CipherQueue& q = *queue_;
     Batch& b = q.filling();
     put(b, r, direction, src, dst, n, false, false);
@@ -460,9 +472,12 @@ class IpsecMbCipher final : public crypto::Skcipher {
   }
 
   /// True when the counter's low 32 bits, which is all the library counts with, overflow before the last block.
-  static bool carries(const uint8_t* iv, size_t n) { return load_be32(iv + 12) + uint64_t{(n + 15) / 16} > uint64_t{1} << 32; }
+  static bool carries(const uint8_t* iv, size_t n) {
+    return load_be32(iv + 12) + uint64_t{(n + 15) / 16} > uint64_t{1} << 32;
+  }
 
-  void put(Batch& b, SkcipherRequest& r, uint8_t direction, const uint8_t* src, uint8_t* dst, size_t n, bool alone, bool linear) {
+  void put(Batch& b, SkcipherRequest& r, uint8_t direction, const uint8_t* src, uint8_t* dst, size_t n, bool alone,
+           bool linear) {
     IMB_JOB& j = b.jobs[b.n];
     Slot& slot = b.slots[b.n];
     if (iv_bytes_) copy_block(slot.iv, r.iv, iv_bytes_);
@@ -603,7 +618,8 @@ class IpsecMbHash final : public crypto::Hash {
 
   Status digest(HashRequest& r) override {
     HashQueue<H>& q = *queue_;
-    if (q.hmac && !fallback_.keyed()) [[unlikely]] return Status::NoKey;
+    if (q.hmac && !fallback_.keyed()) [[unlikely]]
+      return Status::NoKey;
     const size_t n = r.size_bytes;
     const uint8_t* src = n ? single_span(r.src, n) : nullptr;
     Batch& b = q.filling();
@@ -643,13 +659,26 @@ class IpsecMbHash final : public crypto::Hash {
   void one_block(const uint8_t* block, uint8_t* out) {
     IMB_MGR* m = queue_->mgr();
     switch (queue_->alg) {
-      case IMB_AUTH_MD5: IMB_MD5_ONE_BLOCK(m, block, out); break;
-      case IMB_AUTH_HMAC_SHA_1: IMB_SHA1_ONE_BLOCK(m, block, out); break;
-      case IMB_AUTH_HMAC_SHA_224: IMB_SHA224_ONE_BLOCK(m, block, out); break;
-      case IMB_AUTH_HMAC_SHA_256: IMB_SHA256_ONE_BLOCK(m, block, out); break;
-      case IMB_AUTH_HMAC_SHA_384: IMB_SHA384_ONE_BLOCK(m, block, out); break;
-      case IMB_AUTH_HMAC_SHA_512: IMB_SHA512_ONE_BLOCK(m, block, out); break;
-      default: internal_error(__FILE__, __LINE__, "not an HMAC");
+      case IMB_AUTH_MD5:
+        IMB_MD5_ONE_BLOCK(m, block, out);
+        break;
+      case IMB_AUTH_HMAC_SHA_1:
+        IMB_SHA1_ONE_BLOCK(m, block, out);
+        break;
+      case IMB_AUTH_HMAC_SHA_224:
+        IMB_SHA224_ONE_BLOCK(m, block, out);
+        break;
+      case IMB_AUTH_HMAC_SHA_256:
+        IMB_SHA256_ONE_BLOCK(m, block, out);
+        break;
+      case IMB_AUTH_HMAC_SHA_384:
+        IMB_SHA384_ONE_BLOCK(m, block, out);
+        break;
+      case IMB_AUTH_HMAC_SHA_512:
+        IMB_SHA512_ONE_BLOCK(m, block, out);
+        break;
+      default:
+        internal_error(__FILE__, __LINE__, "not an HMAC");
     }
   }
 
@@ -732,7 +761,8 @@ constexpr CipherRow kCiphers[] = {
 };
 
 template <class H>
-void add_hash(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, unsigned burst, IMB_HASH_ALG alg, bool hmac) {
+void add_hash(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, unsigned burst, IMB_HASH_ALG alg,
+              bool hmac) {
   AlgorithmInfo i;
   const std::string base(H::kName);
   i.name = hmac ? "hmac(" + base + ")" : base;

@@ -10,7 +10,8 @@
 // and decrypting, since lanes fill faster that way and every lane has its own key and IV. There is no timer:
 // the last jobs of a burst wait for flush(), which is the caller's latency bound.
 //
-// A callback may submit (the job goes into the next batch), flush, and destroy requests and transforms.
+// A callback may submit (the job goes into the next batch), flush (what was submitted before the flush), and destroy
+// requests and transforms.
 // Destroying a transform first completes the jobs it still has.
 //
 // Beyond the lanes' limits: a scattered request is copied into a linear buffer of its batch slot (kept, not

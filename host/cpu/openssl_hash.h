@@ -14,19 +14,19 @@
 
 namespace sec::host {
 
-// OpenSSL 3 deprecates these calls in favour of EVP, whose states cannot be copied without an allocation; see openssl.h.
-// They still work in every 3.x. A pragma here, since OPENSSL_SUPPRESS_DEPRECATED would depend on which OpenSSL header a
-// file includes first.
+// OpenSSL 3 deprecates these calls in favour of EVP, whose states cannot be copied without an allocation; see
+// openssl.h. They still work in every 3.x. A pragma here, since OPENSSL_SUPPRESS_DEPRECATED would depend on which
+// OpenSSL header a file includes first.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-#define SEC_HOST_HASH(Type, Context, Prefix, name_text, block, digest)                            \
-  struct Type {                                                                                   \
-    using State = Context;                                                                        \
-    static constexpr std::string_view kName = name_text;                                          \
-    static constexpr unsigned kBlockBytes = block, kDigestBytes = digest;                         \
-    static void init(State* s) { Prefix##_Init(s); }                                              \
-    static void update(State* s, const void* p, size_t n) { Prefix##_Update(s, p, n); }           \
-    static void final(uint8_t* out, State* s) { Prefix##_Final(out, s); }                         \
+#define SEC_HOST_HASH(Type, Context, Prefix, name_text, block, digest)                  \
+  struct Type {                                                                         \
+    using State = Context;                                                              \
+    static constexpr std::string_view kName = name_text;                                \
+    static constexpr unsigned kBlockBytes = block, kDigestBytes = digest;               \
+    static void init(State* s) { Prefix##_Init(s); }                                    \
+    static void update(State* s, const void* p, size_t n) { Prefix##_Update(s, p, n); } \
+    static void final(uint8_t* out, State* s) { Prefix##_Final(out, s); }               \
   };
 SEC_HOST_HASH(Md5, MD5_CTX, MD5, "md5", 64, 16)
 SEC_HOST_HASH(Sha1, SHA_CTX, SHA1, "sha1", 64, 20)

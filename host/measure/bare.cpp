@@ -24,7 +24,8 @@ double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buff
   const uint8_t iv[16] = {9};
   SEC_CHECK(EVP_CipherInit_ex(ctx, cipher, nullptr, key, iv, 1) == 1, "EVP init");
   const size_t each = (2 * size + 16 + 127) / 64 * 64;
-  std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * buffers)), std::free);
+  std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * buffers)),
+                                                   std::free);
   std::memset(memory.get(), 0x5a, each * buffers);
   const double t0 = thread_seconds();
   for (uint64_t i = 0; i < n; ++i) {
@@ -61,7 +62,8 @@ double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst, bool served
   alignas(64) uint8_t key[16] = {1, 2, 3}, enc[15 * 16], dec[15 * 16];
   IMB_AES_KEYEXP_128(m, key, enc, dec);
   const size_t each = (2 * size + 16 + 127) / 64 * 64;
-  std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * burst)), std::free);
+  std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * burst)),
+                                                   std::free);
   std::memset(memory.get(), 0x5a, each * burst);
   std::vector<Packet> packets(burst);
   std::vector<ServedPacket> contexts(burst);
@@ -94,7 +96,8 @@ double bare_ipsecmb_seconds(size_t size, uint64_t n, unsigned burst, bool served
       j.msg_len_to_cipher_in_bytes = p.size;
       j.user_data = &p;
     }
-    const uint32_t done = IMB_SUBMIT_CIPHER_BURST_NOCHECK(m, jobs.data(), burst, IMB_CIPHER_CBC, IMB_DIR_ENCRYPT, IMB_KEY_128_BYTES);
+    const uint32_t done =
+        IMB_SUBMIT_CIPHER_BURST_NOCHECK(m, jobs.data(), burst, IMB_CIPHER_CBC, IMB_DIR_ENCRYPT, IMB_KEY_128_BYTES);
     SEC_CHECK(done == burst, "ipsec-mb burst");
     if (served) {
       loop.next.clear();

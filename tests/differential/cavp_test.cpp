@@ -1,5 +1,5 @@
-// NIST's published vectors (CAVP; RFC 3686 for CTR) through driver and engine and through every CPU back end: each vector
-// in both directions, in place, in place with two lists, and out of place, whole and cut into pieces.
+// NIST's published vectors (CAVP; RFC 3686 for CTR) through driver and engine and through every CPU back end: each
+// vector in both directions, in place, in place with two lists, and out of place, whole and cut into pieces.
 #include <cstdio>
 #include <ostream>
 #include <string_view>
@@ -15,9 +15,12 @@ struct Suite {
   size_t at_least;  // vectors in the package
 };
 constexpr Suite kSuites[] = {
-    {"ecb_aes", "ecb(aes)", "ciphers/AES/ECB", false, 2000},   {"cbc_aes", "cbc(aes)", "ciphers/AES/CBC", false, 2000},
-    {"ctr_aes", "ctr(aes)", "ciphers/AES/CTR", false, 9},      {"ecb_3des", "ecb(des3_ede)", "ciphers/3DES/ECB", false, 500},
-    {"cbc_3des", "cbc(des3_ede)", "ciphers/3DES/CBC", false, 500}, {"ecb_des", "ecb(des)", "ciphers/3DES/ECB", true, 400},
+    {"ecb_aes", "ecb(aes)", "ciphers/AES/ECB", false, 2000},
+    {"cbc_aes", "cbc(aes)", "ciphers/AES/CBC", false, 2000},
+    {"ctr_aes", "ctr(aes)", "ciphers/AES/CTR", false, 9},
+    {"ecb_3des", "ecb(des3_ede)", "ciphers/3DES/ECB", false, 500},
+    {"cbc_3des", "cbc(des3_ede)", "ciphers/3DES/CBC", false, 500},
+    {"ecb_des", "ecb(des)", "ciphers/3DES/ECB", true, 400},
     {"cbc_des", "cbc(des)", "ciphers/3DES/CBC", true, 400},
 };
 
@@ -40,14 +43,16 @@ struct Case {
 };
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const Subject subject : {Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb, Subject::IpsecMbSse,
-                                Subject::IpsecMbAvx, Subject::IpsecMbAvx2, Subject::IpsecMbAvx512NoVaes})
+  for (const Subject subject :
+       {Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb, Subject::IpsecMbSse,
+        Subject::IpsecMbAvx, Subject::IpsecMbAvx2, Subject::IpsecMbAvx512NoVaes})
     for (const Suite& suite : kSuites) {
       const bool mb = !is_engine(subject) && subject != Subject::Openssl;
       const bool des = std::string_view(suite.name).ends_with("des");
       // The multi-buffer library has no DES in ECB, and DES at all only with AVX-512 (host/cpu/ipsecmb.h).
       if (mb && des && std::string_view(suite.name).starts_with("ecb")) continue;
-      if (des && (subject == Subject::IpsecMbSse || subject == Subject::IpsecMbAvx || subject == Subject::IpsecMbAvx2)) continue;
+      if (des && (subject == Subject::IpsecMbSse || subject == Subject::IpsecMbAvx || subject == Subject::IpsecMbAvx2))
+        continue;
       all.push_back({subject, &suite});
     }
   return all;
@@ -90,7 +95,8 @@ TEST_P(Cavp, EveryVector) {
     for (size_t n = 0; n < vectors.size() && failures < 5; ++n) {
       const Vector& v = vectors[n];
       const Bytes key = suite.single_des ? v.bytes("KEYS") : v.des3_key();
-      const Bytes plain = v.bytes("PLAINTEXT"), cipher = v.bytes("CIPHERTEXT"), iv = v.has("IV") ? v.bytes("IV") : Bytes();
+      const Bytes plain = v.bytes("PLAINTEXT"), cipher = v.bytes("CIPHERTEXT"),
+                  iv = v.has("IV") ? v.bytes("IV") : Bytes();
       ASSERT_LE(Placement::room(plain.size(), plain.size(), 3), kRoom);
       Bytes iv_out = iv;
       if (std::string_view(suite.algorithm).starts_with("cbc"))
@@ -113,11 +119,11 @@ TEST_P(Cavp, EveryVector) {
       })) << "requests never end";
       for (size_t k = 0; k < trials.size(); ++k, ++run)
         if (const std::string wrong = trials[k]->verify(); !wrong.empty() && ++failures <= 5)
-          ADD_FAILURE() << v.text("FILE") << " [" << v.section << "] COUNT " << (v.has("COUNT") ? v.text("COUNT") : "?") << ", "
-                        << (k < all.size() ? "encrypt" : "decrypt") << ", shape " << k % all.size() << wrong;
+          ADD_FAILURE() << v.text("FILE") << " [" << v.section << "] COUNT " << (v.has("COUNT") ? v.text("COUNT") : "?")
+                        << ", " << (k < all.size() ? "encrypt" : "decrypt") << ", shape " << k % all.size() << wrong;
     }
-    std::printf("%s, %s: %zu vectors x %zu shapes = %zu requests\n", subject_name(subject), suite.algorithm, vectors.size(),
-                2 * all.size(), run);
+    std::printf("%s, %s: %zu vectors x %zu shapes = %zu requests\n", subject_name(subject), suite.algorithm,
+                vectors.size(), 2 * all.size(), run);
   });
 }
 

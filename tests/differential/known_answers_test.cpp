@@ -27,14 +27,16 @@ class KnownAnswers : public ::testing::TestWithParam<Subject> {
     World& w;
     std::vector<std::unique_ptr<crypto::Skcipher>> tfm;
     Trial trial;
-    Run(World& world, const std::string& algorithm, const Bytes& key) : w(world), trial(w.memory(4096), w.memory(4096)) {
+    Run(World& world, const std::string& algorithm, const Bytes& key)
+        : w(world), trial(w.memory(4096), w.memory(4096)) {
       tfm.push_back(w.alloc(algorithm));
       if (tfm[0]) {
         EXPECT_EQ(tfm[0]->set_key(key), Status::Ok);
       }
     }
     bool offered() const { return tfm[0] != nullptr; }
-    void check(const Shape& shape, bool encrypt, const Bytes& in, const Bytes& iv, const Bytes& want, const Bytes& want_iv, const std::string& what) {
+    void check(const Shape& shape, bool encrypt, const Bytes& in, const Bytes& iv, const Bytes& want,
+               const Bytes& want_iv, const std::string& what) {
       trial.prepare(shape, in, iv, want, want_iv, what);
       (void)trial.submit(*tfm[0], encrypt, crypto::kMayBacklog);
       ASSERT_TRUE(w.wait(tfm, [&] { return trial.finished(); })) << what << ": never ends";
@@ -63,11 +65,12 @@ TEST_P(KnownAnswers, OutputIvAndChaining) {
     const char *algorithm, *key, *iv, *cipher;
   };
   with_world(GetParam(), [&](World& w) {
-    for (const Case& c : {Case{"cbc(aes)", kKey, kIv,
-                               "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
-                               "73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7"},
-                          Case{"cbc(des)", "0123456789abcdef", "1234567890abcdef", ""},
-                          Case{"cbc(des3_ede)", "0123456789abcdef23456789abcdef01456789abcdef0123", "f69f2445df4f9b17", ""}}) {
+    for (const Case& c :
+         {Case{"cbc(aes)", kKey, kIv,
+               "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
+               "73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7"},
+          Case{"cbc(des)", "0123456789abcdef", "1234567890abcdef", ""},
+          Case{"cbc(des3_ede)", "0123456789abcdef23456789abcdef01456789abcdef0123", "f69f2445df4f9b17", ""}}) {
       const Bytes key = from_hex(c.key), iv = from_hex(c.iv), plain = from_hex(kPlain);
       Bytes unused = iv;
       const Bytes cipher = *c.cipher ? from_hex(c.cipher) : Reference(c.algorithm, key).crypt(true, unused, plain);
@@ -76,11 +79,14 @@ TEST_P(KnownAnswers, OutputIvAndChaining) {
       for (const Place place : {Place::OneList, Place::TwoLists, Place::Apart})
         for (const size_t first : {64, 16, 32, 48}) {
           const Shape shape{.place = place};
-          const Bytes middle = part(cipher, first - iv.size(), iv.size()), last = part(cipher, 64 - iv.size(), iv.size());
+          const Bytes middle = part(cipher, first - iv.size(), iv.size()),
+                      last = part(cipher, 64 - iv.size(), iv.size());
           for (const bool encrypt : {true, false}) {
             const Bytes &in = encrypt ? plain : cipher, &out = encrypt ? cipher : plain;
             run.check(shape, encrypt, part(in, 0, first), iv, part(out, 0, first), middle, c.algorithm);
-            if (first < 64) run.check(shape, encrypt, part(in, first, 64 - first), middle, part(out, first, 64 - first), last, c.algorithm);
+            if (first < 64)
+              run.check(shape, encrypt, part(in, first, 64 - first), middle, part(out, first, 64 - first), last,
+                        c.algorithm);
           }
           if (HasFatalFailure()) return;
         }
@@ -98,7 +104,8 @@ TEST_P(KnownAnswers, CtrOfAnyLength) {
     const Bytes stream = Reference("ctr(aes)", key).crypt(true, none, Bytes(513));
     Bytes digest(32);
     SHA256(stream.data(), 499, digest.data());
-    ASSERT_EQ(to_hex(digest), "19a96cf06e49f1dab68dbf661cfea59be855dceae6877e6032bc852188e4e1e6") << "the reference itself";
+    ASSERT_EQ(to_hex(digest), "19a96cf06e49f1dab68dbf661cfea59be855dceae6877e6032bc852188e4e1e6")
+        << "the reference itself";
     for (size_t n = 1; n <= 513; n = n == 67 ? 495 : n + 1)
       for (const Place place : {Place::OneList, Place::TwoLists, Place::Apart})
         for (const auto& pieces : std::vector<std::vector<size_t>>{{}, {33}, {1, 15, 17}}) {
@@ -119,11 +126,11 @@ TEST_P(KnownAnswers, CounterOf128Bits) {
     ASSERT_TRUE(run.offered());
     for (const Place place : {Place::OneList, Place::Apart}) {
       run.check({.place = place}, true, Bytes(32), Bytes(16, 0xff),
-                from_hex("8af2860142f786f409307c1a3f7eaaac7df76b0c1ab899b33e42f047b91b546f"), from_hex("00000000000000000000000000000001"),
-                "counter ff..ff");
+                from_hex("8af2860142f786f409307c1a3f7eaaac7df76b0c1ab899b33e42f047b91b546f"),
+                from_hex("00000000000000000000000000000001"), "counter ff..ff");
       run.check({.place = place}, true, Bytes(32), from_hex("000000000000000000000000ffffffff"),
-                from_hex("33c14e7e92d8ebe55ee2d8d98a1e65326791ab9e2faeedef478d0e7c254011ae"), from_hex("00000000000000000000000100000001"),
-                "counter 0..0ffffffff");
+                from_hex("33c14e7e92d8ebe55ee2d8d98a1e65326791ab9e2faeedef478d0e7c254011ae"),
+                from_hex("00000000000000000000000100000001"), "counter 0..0ffffffff");
     }
   });
 }
@@ -149,8 +156,8 @@ TEST_P(KnownAnswers, CounterCarriesInsideGroups) {
             Bytes after = iv;
             add(after, blocks);
             run.check({}, true, Bytes(16 * blocks), iv, part(stream, 0, 16 * blocks), after,
-                      "counter 2^" + std::to_string(bits) + " - " + std::to_string(j) + ", " + std::to_string(blocks) + " blocks, key " +
-                          std::to_string(8 * key_bytes));
+                      "counter 2^" + std::to_string(bits) + " - " + std::to_string(j) + ", " + std::to_string(blocks) +
+                          " blocks, key " + std::to_string(8 * key_bytes));
             if (HasFatalFailure()) return;
           }
         }
@@ -161,7 +168,8 @@ TEST_P(KnownAnswers, CounterCarriesInsideGroups) {
 // S15.
 TEST_P(KnownAnswers, EmptyRequests) {
   with_world(GetParam(), [&](World& w) {
-    for (const char* algorithm : {"ecb(aes)", "cbc(aes)", "ctr(aes)", "ecb(des)", "cbc(des)", "ecb(des3_ede)", "cbc(des3_ede)"}) {
+    for (const char* algorithm :
+         {"ecb(aes)", "cbc(aes)", "ctr(aes)", "ecb(des)", "cbc(des)", "ecb(des3_ede)", "cbc(des3_ede)"}) {
       auto probe = w.alloc(algorithm);
       if (!probe) continue;
       Bytes key(probe->info().max_key_bytes);

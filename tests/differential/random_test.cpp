@@ -59,10 +59,13 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Subject subject : {Subject::Functional, Subject::Approx, Subject::Openssl, Subject::IpsecMb})
     for (size_t c = 0; c < std::size(kCiphers); ++c)
-      if (subject != Subject::IpsecMb || kCiphers[c].block != 8 || kCiphers[c].iv) all.push_back({subject, c});  // it has no DES in ECB
+      if (subject != Subject::IpsecMb || kCiphers[c].block != 8 || kCiphers[c].iv)
+        all.push_back({subject, c});  // it has no DES in ECB
   return all;
 }
-void PrintTo(const Case& c, std::ostream* out) { *out << subject_name(c.subject) << ", " << kCiphers[c.cipher].algorithm; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << subject_name(c.subject) << ", " << kCiphers[c.cipher].algorithm;
+}
 
 class Random : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(All, Random, ::testing::ValuesIn(cases()), [](const auto& i) {
@@ -70,7 +73,9 @@ INSTANTIATE_TEST_SUITE_P(All, Random, ::testing::ValuesIn(cases()), [](const aut
 });
 
 size_t request_bytes(Dice& d, size_t block) {
-  const size_t n = d.one_in(400) ? d.between(65536, 140000) : d.one_in(block == 8 ? 6 : 2) ? d.below(9001) : d.below(300);  // DES is slow
+  const size_t n = d.one_in(400)                  ? d.between(65536, 140000)
+                   : d.one_in(block == 8 ? 6 : 2) ? d.below(9001)
+                                                  : d.below(300);  // DES is slow
   return n - n % block;
 }
 
@@ -157,7 +162,8 @@ TEST_P(Random, AgainstOpenssl) {
         const size_t slot = idle.back();
         const size_t k = d.below(kTransforms);
         size_t n = request_bytes(d, cipher.block);
-        if (!slots[slot].shared && is_engine(subject)) n = std::min(n, size_t{9000} - 9000 % cipher.block);  // the pool is small
+        if (!slots[slot].shared && is_engine(subject))
+          n = std::min(n, size_t{9000} - 9000 % cipher.block);  // the pool is small
         const bool encrypt = d.one_in(2);
         Shape shape;
         shape.place = static_cast<Place>(d.below(3));
@@ -167,12 +173,14 @@ TEST_P(Random, AgainstOpenssl) {
         shape.offset = d.below(64);
         shape.dst_offset = d.below(64);
         Bytes in = d.bytes(n), iv = d.bytes(cipher.iv);
-        if (cipher.iv && d.one_in(4)) std::fill(iv.end() - static_cast<ptrdiff_t>(d.between(1, cipher.iv)), iv.end() - 1, 0xff);
+        if (cipher.iv && d.one_in(4))
+          std::fill(iv.end() - static_cast<ptrdiff_t>(d.between(1, cipher.iv)), iv.end() - 1, 0xff);
         Bytes iv_out = iv;
         Bytes want = references[k]->crypt(encrypt, iv_out, in);
-        const std::string what = std::string(cipher.algorithm) + " request " + std::to_string(sent) + (encrypt ? " encrypt " : " decrypt ") +
-                                 std::to_string(n) + " bytes, " + std::to_string(shape.pieces.size()) + "/" +
-                                 std::to_string(shape.dst_pieces.size()) + " pieces, place " + std::to_string(static_cast<int>(shape.place));
+        const std::string what = std::string(cipher.algorithm) + " request " + std::to_string(sent) +
+                                 (encrypt ? " encrypt " : " decrypt ") + std::to_string(n) + " bytes, " +
+                                 std::to_string(shape.pieces.size()) + "/" + std::to_string(shape.dst_pieces.size()) +
+                                 " pieces, place " + std::to_string(static_cast<int>(shape.place));
         Trial& t = *slots[slot].trial;
         t.prepare(shape, std::move(in), std::move(iv), std::move(want), std::move(iv_out), what);
         // Without room a request is refused, with kMayBacklog it waits; both are right.
@@ -196,9 +204,11 @@ TEST_P(Random, AgainstOpenssl) {
       collect();
     }
     EXPECT_EQ(right, sent - failures);
-    std::printf("%s, %s: %llu of %llu requests right, %.1f MB, refused for lack of room and sent again %llu, seed %llu\n",
-                subject_name(subject), cipher.algorithm, static_cast<unsigned long long>(right), static_cast<unsigned long long>(sent),
-                static_cast<double>(bytes) / 1e6, static_cast<unsigned long long>(refused), static_cast<unsigned long long>(seed));
+    std::printf(
+        "%s, %s: %llu of %llu requests right, %.1f MB, refused for lack of room and sent again %llu, seed %llu\n",
+        subject_name(subject), cipher.algorithm, static_cast<unsigned long long>(right),
+        static_cast<unsigned long long>(sent), static_cast<double>(bytes) / 1e6,
+        static_cast<unsigned long long>(refused), static_cast<unsigned long long>(seed));
   });
 }
 

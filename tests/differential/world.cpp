@@ -15,8 +15,8 @@ using crypto::Segment;
 using host::IpsecMbArch;
 
 const char* subject_name(Subject s) {
-  static constexpr const char* kNames[] = {"functional", "approx", "openssl", "ipsecmb", "ipsecmb_sse",
-                                           "ipsecmb_avx", "ipsecmb_avx2", "ipsecmb_avx512_no_vaes",
+  static constexpr const char* kNames[] = {"functional",    "approx",      "openssl",      "ipsecmb",
+                                           "ipsecmb_sse",   "ipsecmb_avx", "ipsecmb_avx2", "ipsecmb_avx512_no_vaes",
                                            "ipsecmb_avx512"};
   return kNames[static_cast<size_t>(s)];
 }
@@ -78,17 +78,20 @@ void with_world(Subject s, const std::function<void(World&)>& body) {
   } else {
     w.module_ = "ipsecmb";
     host::IpsecMbOptions o;
-    o.arch = s == Subject::IpsecMb ? IpsecMbArch::Auto
-                                   : static_cast<IpsecMbArch>(static_cast<unsigned>(s) - static_cast<unsigned>(Subject::IpsecMbSse) +
-                                                              static_cast<unsigned>(IpsecMbArch::Sse));
-    if (!host::register_ipsecmb(registry, o)) GTEST_SKIP() << "ipsec-mb or this processor has no such code: " << subject_name(s);
+    o.arch = s == Subject::IpsecMb
+                 ? IpsecMbArch::Auto
+                 : static_cast<IpsecMbArch>(static_cast<unsigned>(s) - static_cast<unsigned>(Subject::IpsecMbSse) +
+                                            static_cast<unsigned>(IpsecMbArch::Sse));
+    if (!host::register_ipsecmb(registry, o))
+      GTEST_SKIP() << "ipsec-mb or this processor has no such code: " << subject_name(s);
   }
   body(w);
 }
 
 // ------------------------------------------------------------------------------------------------ Placement
 
-void Placement::lay(uint8_t* memory, size_t bytes, const std::vector<size_t>& pieces, size_t gap, size_t offset, uint8_t poison) {
+void Placement::lay(uint8_t* memory, size_t bytes, const std::vector<size_t>& pieces, size_t gap, size_t offset,
+                    uint8_t poison) {
   segments_.clear();
   poison_ = poison;
   begin_ = memory;
@@ -268,10 +271,12 @@ Reference::Reference(const std::string& algorithm, const Bytes& key) : contexts_
   const bool aes = algorithm.find("(aes)") != std::string::npos;
   Bytes k = key;
   while (!aes && k.size() < 24) k.insert(k.end(), key.begin(), key.end());
-  contexts_->cipher = EVP_CIPHER_fetch(nullptr, (aes ? "AES-" + std::to_string(8 * key.size()) + "-" + mode : "DES-EDE3-" + mode).c_str(), nullptr);
+  contexts_->cipher = EVP_CIPHER_fetch(
+      nullptr, (aes ? "AES-" + std::to_string(8 * key.size()) + "-" + mode : "DES-EDE3-" + mode).c_str(), nullptr);
   const uint8_t no_iv[16] = {};
   for (int enc : {0, 1})
-    if (!contexts_->cipher || EVP_CipherInit_ex2(contexts_->of[enc], contexts_->cipher, k.data(), no_iv, enc, nullptr) != 1)
+    if (!contexts_->cipher ||
+        EVP_CipherInit_ex2(contexts_->of[enc], contexts_->cipher, k.data(), no_iv, enc, nullptr) != 1)
       throw std::runtime_error("OpenSSL has no " + algorithm);
 }
 Reference::~Reference() = default;
@@ -281,7 +286,8 @@ Bytes Reference::crypt(bool encrypt, Bytes& iv, const Bytes& in) const {
   Bytes out(in.size() + 32);
   int n = 0;
   if (EVP_CipherInit_ex2(c, nullptr, nullptr, iv.empty() ? nullptr : iv.data(), -1, nullptr) != 1 ||
-      EVP_CIPHER_CTX_set_padding(c, 0) != 1 || EVP_CipherUpdate(c, out.data(), &n, in.data(), static_cast<int>(in.size())) != 1 ||
+      EVP_CIPHER_CTX_set_padding(c, 0) != 1 ||
+      EVP_CipherUpdate(c, out.data(), &n, in.data(), static_cast<int>(in.size())) != 1 ||
       static_cast<size_t>(n) != in.size())
     throw std::runtime_error("OpenSSL refused a reference request");
   out.resize(in.size());

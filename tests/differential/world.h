@@ -20,10 +20,17 @@
 namespace sec::test {
 
 enum class Subject : uint8_t {
-  Functional, Approx, Openssl, IpsecMb,
+  Functional,
+  Approx,
+  Openssl,
+  IpsecMb,
   // The multi-buffer library's code paths, as far as this processor has them. (Debian builds it without the one for
   // processors that have no AES-NI.)
-  IpsecMbSse, IpsecMbAvx, IpsecMbAvx2, IpsecMbAvx512NoVaes, IpsecMbAvx512,
+  IpsecMbSse,
+  IpsecMbAvx,
+  IpsecMbAvx2,
+  IpsecMbAvx512NoVaes,
+  IpsecMbAvx512,
 };
 const char* subject_name(Subject s);
 inline bool is_engine(Subject s) { return s == Subject::Functional || s == Subject::Approx; }

@@ -303,7 +303,8 @@ TEST(CpuBatch, NothingBeyondTheBuffers) {
   if (!host::register_ipsecmb(registry)) GTEST_SKIP();
   auto reference = backend("openssl");
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  auto* memory = static_cast<uint8_t*>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* memory =
+      static_cast<uint8_t*>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(mprotect(memory + page, page, PROT_NONE), 0);
   ASSERT_EQ(mprotect(memory + 3 * page, page, PROT_NONE), 0);
@@ -382,14 +383,16 @@ std::string arch_name(const ::testing::TestParamInfo<host::IpsecMbArch>& i) {
 }
 INSTANTIATE_TEST_SUITE_P(All, CpuArch,
                          ::testing::Values(host::IpsecMbArch::NoAesni, host::IpsecMbArch::Sse, host::IpsecMbArch::Avx,
-                                           host::IpsecMbArch::Avx2, host::IpsecMbArch::Avx512NoVaes, host::IpsecMbArch::Avx512),
+                                           host::IpsecMbArch::Avx2, host::IpsecMbArch::Avx512NoVaes,
+                                           host::IpsecMbArch::Avx512),
                          arch_name);
 TEST_P(CpuArch, SameResults) {
   crypto::Registry registry;
   host::IpsecMbOptions o;
   o.arch = GetParam();
   o.des_without_avx512 = true;
-  if (!host::register_ipsecmb(registry, o)) GTEST_SKIP() << "this code path is not available here (processor or library build)";
+  if (!host::register_ipsecmb(registry, o))
+    GTEST_SKIP() << "this code path is not available here (processor or library build)";
   for (const auto& a : registry.list())
     EXPECT_NE(a.selftest, crypto::SelfTest::Failed) << a.driver << ": " << registry.selftest_failure(a.driver);
   for (const char* algorithm : kAlgorithms) {
