@@ -17,7 +17,7 @@
 
 namespace sec::host {
 
-double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buffers) {
+double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buffers, bool update) {
   EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, name, nullptr);
   EVP_CIPHER_CTX* ctx = EVP_CIPHER_CTX_new();
   const uint8_t key[32] = {1, 2, 3};
@@ -31,7 +31,11 @@ double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buff
   for (uint64_t i = 0; i < n; ++i) {
     uint8_t* b = memory.get() + each * (i % buffers);
     EVP_CipherInit_ex(ctx, nullptr, nullptr, nullptr, b + 2 * size, -1);
-    EVP_Cipher(ctx, b + size, b, static_cast<unsigned>(size));
+    int out = 0;
+    if (update)
+      EVP_CipherUpdate(ctx, b + size, &out, b, static_cast<int>(size));
+    else
+      EVP_Cipher(ctx, b + size, b, static_cast<unsigned>(size));
   }
   const double s = thread_seconds() - t0;
   EVP_CIPHER_CTX_free(ctx);

@@ -8,7 +8,8 @@ namespace sec::host {
 /// Processor seconds (host/measure/thread_time.h) for `n` encryptions of `size` bytes by EVP with a cached key and a fresh IV each, rotating over `buffers`. The
 /// quickest calls there are: EVP_Cipher, and padding left alone, since EVP_CIPHER_CTX_set_padding(0) makes every later
 /// IV reset slower in OpenSSL 3.
-double bare_evp_seconds(const char* cipher, size_t size, uint64_t n, unsigned buffers);
+/// `update`: EVP_CipherUpdate instead, as programs ordinarily call it.
+double bare_evp_seconds(const char* cipher, size_t size, uint64_t n, unsigned buffers, bool update = false);
 /// Processor seconds for `n` AES-128-CBC encryptions in unchecked cipher bursts of `burst` jobs. Packets lie in memory as in a Load
 /// (host/measure/saturate.h): each has a descriptor that is read, and an IV of its own behind its bytes.
 /// `served`: each packet also gets its output IV and a call of a completion function that puts the next one in its place,

@@ -62,16 +62,19 @@ double functional_run(const std::string& driver, size_t size, uint64_t requests,
   return seconds;
 }
 
+/// Against EVP_CipherUpdate, the plain call (the bar), and against the quickest calls there are (for the record).
 json functional_ratio(const std::string& driver, const char* evp, size_t size, double goal) {
   const uint64_t n = std::max<uint64_t>(2000, (48u << 20) / size);
-  std::vector<double> ratios;
+  std::vector<double> plain, quickest;
   functional_run(driver, size, n / 8, 8);
-  for (int k = 0; k < 7; ++k) {
-    const double bare = bare_evp_seconds(evp, size, n, 8);
+  for (int k = 0; k < 9; ++k) {
+    const double bare = bare_evp_seconds(evp, size, n, 8, true);
     const double ours = functional_run(driver, size, n, 8);
-    ratios.push_back(bare / ours);
+    plain.push_back(bare / ours);
+    quickest.push_back(bare_evp_seconds(evp, size, n, 8) / ours);
   }
-  return record(fmt::format("functional/{}/{}B/vs_evp", driver, size), median(ratios), "ratio", goal);
+  return record(fmt::format("functional/{}/{}B/vs_evp", driver, size), median(plain), "ratio", goal,
+                fmt::format("{:.3f} of EVP_Cipher, the quickest call", median(quickest)));
 }
 
 json functional_rate() {

@@ -61,7 +61,7 @@ def cases():
     luks = ["disk", "--out", "none", "--luks"]
     # name, arguments, what the sentence must name
     yield "no command", [], "subcommand"
-    yield "unknown command", ["encode"], "subcommand"
+    yield "unknown command", ["encode"], "encode"
     yield "unknown option", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--frobnicate"], "--frobnicate"
     # algorithms, keys
     yield "unknown algorithm", crypt + ["--alg", "cbc(rot13)", "--key", KEY], "cbc(rot13)"
