@@ -38,9 +38,9 @@ uint32_t Aesu::prepare() {
   const uint8_t cm = mode_ & kCipherMode;
   const unsigned m = cm == kEcb ? 0 : cm == kCbc ? 1 : 2;
   const bool encrypt = m == 2 || (mode_ & kEncrypt);
-  ctx_ = cache_.get(m << 1 | encrypt, ciphers_[m][k], key_.data(), key_bytes_, encrypt);
-  SEC_CHECK(ctx_, "AES key set-up");
-  if (m) EVP_CipherInit_ex(ctx_, nullptr, nullptr, nullptr, context_.data(), -1);
+  keyed_ = cache_.get(m << 1 | encrypt, ciphers_[m][k], key_.data(), key_bytes_, encrypt);
+  SEC_CHECK(keyed_, "AES key set-up");
+  if (m) keyed_->set_iv(context_.data(), 16);
   block_clocks_ = costs_[k].block;
   startup_clocks_ = encrypt ? 0 : costs_[k].expansion;  // without RDK a decryption first expands its key [T23 names RDK]
   return 0;
@@ -52,7 +52,7 @@ void Aesu::process(const uint8_t* in, uint8_t* out, size_t n) {
   uint8_t last[16];
   const bool cbc = cm == kCbc, encrypt = mode_ & kEncrypt;
   if (cbc && !encrypt) std::memcpy(last, in + n - 16, 16);  // before an in-place decryption overwrites it
-  SEC_CHECK(CipherCache::run(ctx_, out, in, n), "AES blocks");
+  SEC_CHECK(keyed_->run(out, in, n), "AES blocks");
   if (cbc) {
     std::memcpy(context_.data(), encrypt ? out + n - 16 : last, 16);
   } else if (cm == kCtr) {

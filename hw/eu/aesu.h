@@ -27,7 +27,7 @@ class Aesu final : public ExecutionUnit {
 
  private:
   CipherCache cache_;
-  EVP_CIPHER_CTX* ctx_ = nullptr;
+  KeyedCipher* keyed_ = nullptr;
   const EVP_CIPHER* ciphers_[3][3];  // [ECB CBC CTR][128 192 256], fetched once
   AesCost costs_[3];
   uint32_t block_clocks_ = 0, startup_clocks_ = 0;

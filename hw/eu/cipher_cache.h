@@ -9,47 +9,47 @@
 
 namespace sec::hw {
 
+/// One keyed context.
+struct KeyedCipher {
+  EVP_CIPHER_CTX* ctx = nullptr;
+  uint8_t* iv = nullptr;  // where the implementation keeps its IV; null: it must be told through EVP_CipherInit_ex
+  uint32_t tag = 0, key_bytes = 0;
+  uint8_t key[32];
+
+  void set_iv(const uint8_t* from, size_t n) {
+    if (iv) [[likely]]
+      std::memcpy(iv, from, n);
+    else
+      EVP_CipherInit_ex(ctx, nullptr, nullptr, nullptr, from, -1);
+  }
+  /// Whole blocks through EVP_Cipher: no padding logic, no buffering.
+  bool run(uint8_t* out, const uint8_t* in, size_t n) { return EVP_Cipher(ctx, out, in, static_cast<unsigned>(n)) >= 0; }
+};
+
 class CipherCache {
  public:
   CipherCache() = default;
   CipherCache(const CipherCache&) = delete;
   CipherCache& operator=(const CipherCache&) = delete;
   ~CipherCache() {
-    for (Entry& e : entries_) EVP_CIPHER_CTX_free(e.ctx);
+    for (KeyedCipher& e : entries_) EVP_CIPHER_CTX_free(e.ctx);
   }
 
-  /// Whole blocks through EVP_Cipher: no padding logic, no buffering (and no padding parameter to set again with
-  /// every IV, which costs more than a small packet).
-  static bool run(EVP_CIPHER_CTX* ctx, uint8_t* out, const uint8_t* in, size_t n) {
-    return EVP_Cipher(ctx, out, in, static_cast<unsigned>(n)) >= 0;
-  }
-  /// A context keyed with `key`; `tag` tells cipher, direction and mode apart. Its IV is whatever was last set.
-  EVP_CIPHER_CTX* get(uint32_t tag, const EVP_CIPHER* cipher, const uint8_t* key, uint32_t key_bytes, bool encrypt) {
+  /// A context keyed with `key`; `tag` tells cipher, direction and mode apart. Its IV is whatever was last set. Null when
+  /// the library refuses the key.
+  KeyedCipher* get(uint32_t tag, const EVP_CIPHER* cipher, const uint8_t* key, uint32_t key_bytes, bool encrypt) {
     uint64_t h;
     std::memcpy(&h, key, 8);
-    Entry* const set = &entries_[(((h ^ tag) * 0x9e3779b97f4a7c15ull) >> 58) * kWays];
-    for (Entry* e = set; e < set + kWays; ++e)
-      if (e->ctx && e->tag == tag && e->key_bytes == key_bytes && !std::memcmp(e->key, key, key_bytes)) return e->ctx;
-    Entry& e = set[victim_++ % kWays];
-    if (!e.ctx) e.ctx = EVP_CIPHER_CTX_new();
-    e.tag = tag;
-    e.key_bytes = key_bytes;
-    std::memcpy(e.key, key, key_bytes);
-    if (EVP_CipherInit_ex(e.ctx, cipher, nullptr, key, nullptr, encrypt) != 1) {
-      e.key_bytes = 0;
-      return nullptr;
-    }
-    return e.ctx;
+    KeyedCipher* const set = &entries_[(((h ^ tag) * 0x9e3779b97f4a7c15ull) >> 58) * kWays];
+    for (KeyedCipher* e = set; e < set + kWays; ++e)
+      if (e->ctx && e->tag == tag && e->key_bytes == key_bytes && !std::memcmp(e->key, key, key_bytes)) return e;
+    return make(set[victim_++ % kWays], tag, cipher, key, key_bytes, encrypt);
   }
 
  private:
   static constexpr unsigned kWays = 4;
-  struct Entry {
-    EVP_CIPHER_CTX* ctx = nullptr;
-    uint32_t tag = 0, key_bytes = 0;
-    uint8_t key[32];
-  };
-  std::array<Entry, 64 * kWays> entries_;
+  static KeyedCipher* make(KeyedCipher& e, uint32_t tag, const EVP_CIPHER* cipher, const uint8_t* key, uint32_t key_bytes, bool encrypt);
+  std::array<KeyedCipher, 64 * kWays> entries_;
   unsigned victim_ = 0;
 };
 

@@ -50,9 +50,9 @@ uint32_t Deu::prepare() {
   std::memcpy(ede + 8, triple ? key_.data() + 8 : key_.data(), 8);
   std::memcpy(ede + 16, triple && key_bytes_ == 24 ? key_.data() + 16 : key_.data(), 8);
   const bool encrypt = mode_ & kEncrypt;
-  ctx_ = cache_.get(cm << 1 | encrypt, cm ? cbc_ : ecb_, ede, 24, encrypt);
-  SEC_CHECK(ctx_, "DES key set-up");
-  if (cm) EVP_CipherInit_ex(ctx_, nullptr, nullptr, nullptr, context_.data(), -1);
+  keyed_ = cache_.get(cm << 1 | encrypt, cm ? cbc_ : ecb_, ede, 24, encrypt);
+  SEC_CHECK(keyed_, "DES key set-up");
+  if (cm) keyed_->set_iv(context_.data(), 8);
   block_clocks_ = des_block_clocks(timing_, triple);
   return 0;
 }
@@ -62,7 +62,7 @@ void Deu::process(const uint8_t* in, uint8_t* out, size_t n) {
   const bool cbc = (mode_ & kModeMask) == kCbc, encrypt = mode_ & kEncrypt;
   uint8_t last[8];
   if (cbc && !encrypt) std::memcpy(last, in + n - 8, 8);
-  SEC_CHECK(CipherCache::run(ctx_, out, in, n), "DES blocks");
+  SEC_CHECK(keyed_->run(out, in, n), "DES blocks");
   if (cbc) std::memcpy(context_.data(), encrypt ? out + n - 8 : last, 8);
 }
 

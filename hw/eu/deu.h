@@ -26,7 +26,7 @@ class Deu final : public ExecutionUnit {
 
  private:
   CipherCache cache_;
-  EVP_CIPHER_CTX* ctx_ = nullptr;
+  KeyedCipher* keyed_ = nullptr;
   const EVP_CIPHER* ecb_;
   const EVP_CIPHER* cbc_;
   uint32_t block_clocks_ = 0;
