@@ -99,7 +99,7 @@ struct Job {
     bytes = input.size();
     src_memory = static_cast<uint8_t*>(space.alloc(bytes + 64));
     std::memset(src_memory, 0x5a, bytes + 64);
-    std::memcpy(src_memory, input.data(), bytes);
+    if (bytes) std::memcpy(src_memory, input.data(), bytes);
     dst_memory = src_memory;
     if (!in_place) {
       dst_memory = static_cast<uint8_t*>(space.alloc(bytes + 64));
