@@ -1,6 +1,11 @@
 # The program as a user runs it.
 if(TARGET secsim)
-  foreach(script bad_input determinism backpressure report)
+  set(scripts bad_input determinism backpressure report)
+  if(SEC_SANITIZE MATCHES "address")
+    # Exceptions on SystemC's thread stacks leave the sanitizer's view of the stack stale (google/sanitizers issue 189).
+    list(REMOVE_ITEM scripts bad_input)
+  endif()
+  foreach(script ${scripts})
     add_test(NAME secsim_${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/${script}.py $<TARGET_FILE:secsim>)
     set_tests_properties(secsim_${script} PROPERTIES LABELS e2e TIMEOUT 600)
   endforeach()
