@@ -29,7 +29,7 @@ void fill_packet(std::vector<uint8_t>& packet, bool v6, size_t index, std::mt199
   uint8_t* p = packet.data();
   write_ip_header(p, from, to, kProtoUdp, udp_bytes, static_cast<uint16_t>(index));
   uint8_t* udp = p + ip_bytes;
-  store_be16(udp, static_cast<uint16_t>(1024 + index % 1000));
+  store_be16(udp, static_cast<uint16_t>(49152 + index % 1000));  // ephemeral: lower ones make dissectors guess a protocol
   store_be16(udp + 2, 9);  // discard
   store_be16(udp + 4, static_cast<uint16_t>(udp_bytes));
   store_be16(udp + 6, 0);
