@@ -37,6 +37,7 @@ void fill_packet(std::vector<uint8_t>& packet, bool v6, size_t index, std::mt199
     uint64_t word = random();
     for (size_t k = 0; k < 8 && i < udp_bytes; ++k, ++i, word >>= 8) udp[i] = static_cast<uint8_t>(word);
   }
+  if (udp_bytes > 8) udp[8] &= 0x3f;  // RTP and RTCP begin with binary 10: a guess that dissectors make of random bytes
   uint32_t sum = v6 ? checksum_add({p + 8, 32}) : checksum_add({p + 12, 8});
   sum = checksum_add({udp, udp_bytes}, sum + kProtoUdp + static_cast<uint32_t>(udp_bytes));
   uint16_t checksum = checksum_fold(sum);
