@@ -18,6 +18,7 @@ bool consistent(const Algorithm& a) {
   if (i.name.empty() || i.driver.empty() || i.block_bytes == 0 || i.min_key_bytes > i.max_key_bytes) return false;
   if (i.align_mask & (i.align_mask + 1)) return false;
   if (i.type == AlgorithmType::Skcipher) return a.make_skcipher && i.max_key_bytes > 0 && i.digest_bytes == 0;
+  if (i.type == AlgorithmType::Aead) return a.make_aead && i.max_key_bytes > 0 && i.max_auth_bytes > 0;
   return a.make_hash && i.digest_bytes > 0 && i.iv_bytes == 0;
 }
 
@@ -72,6 +73,13 @@ std::unique_ptr<Skcipher> Registry::alloc_skcipher(std::string_view name, Status
 std::unique_ptr<Hash> Registry::alloc_hash(std::string_view name, Status* status) const {
   const Algorithm* a = find(name, AlgorithmType::Hash);
   std::unique_ptr<Hash> t = a ? a->make_hash() : nullptr;
+  if (status) *status = t ? Status::Ok : a ? Status::NoMemory : Status::NoEntry;
+  return t;
+}
+
+std::unique_ptr<Aead> Registry::alloc_aead(std::string_view name, Status* status) const {
+  const Algorithm* a = find(name, AlgorithmType::Aead);
+  std::unique_ptr<Aead> t = a ? a->make_aead() : nullptr;
   if (status) *status = t ? Status::Ok : a ? Status::NoMemory : Status::NoEntry;
   return t;
 }

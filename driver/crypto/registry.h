@@ -18,7 +18,7 @@
 
 namespace sec::crypto {
 
-enum class AlgorithmType : uint8_t { Skcipher, Hash };
+enum class AlgorithmType : uint8_t { Skcipher, Hash, Aead };
 enum class SelfTest : uint8_t { Unknown, Passed, Failed };
 
 /// What /proc/crypto tells about one implementation. Sizes in bytes.
@@ -36,7 +36,10 @@ struct AlgorithmInfo {
   unsigned iv_bytes = 0;
   unsigned chunk_bytes = 0;   // 0: same as block_bytes
   unsigned walk_bytes = 0;    // 0: same as chunk_bytes
-  unsigned digest_bytes = 0;  // hashes
+  unsigned digest_bytes = 0;    // hashes
+  unsigned state_bytes = 0;     // hashes: of export_state(); 0: one-shot only
+  unsigned max_auth_bytes = 0;  // AEAD: the longest tag
+  std::string composed;         // not one engine operation: what does which part, for people ("CTR on the engine, GHASH on the CPU")
   unsigned align_mask = 0;
   SelfTest selftest = SelfTest::Unknown;
 };
@@ -58,13 +61,42 @@ class Skcipher {
   virtual void flush() {}
 };
 
+/// A keyed AEAD transform. For authenc(...) the key is the blob of driver/crypto/authenc_key.h.
+class Aead {
+ public:
+  virtual ~Aead() = default;
+  virtual const AlgorithmInfo& info() const = 0;
+  /// As Skcipher::set_key.
+  virtual Status set_key(std::span<const uint8_t> key, uint32_t key_flags = 0) = 0;
+  /// Length of the tag; max_auth_bytes until called. Invalid, and the old one stays, for a length the algorithm lacks.
+  virtual Status set_auth_bytes(unsigned bytes) = 0;
+  virtual unsigned auth_bytes() const = 0;
+  virtual Status encrypt(AeadRequest& r) = 0;
+  /// BadMessage when the tag is wrong: the output is undefined and must not be used.
+  virtual Status decrypt(AeadRequest& r) = 0;
+  virtual void flush() {}
+};
+
 /// A hash transform; set_key makes it an HMAC where the algorithm is "hmac(...)".
+/// In steps: make_state(), init(), then update() any number of times, then final() or finup(). One operation on a state at a
+/// time. export_state() and import_state() move an unfinished hash to another state of a transform of the same
+/// algorithm (and key).
 class Hash {
  public:
   virtual ~Hash() = default;
   virtual const AlgorithmInfo& info() const = 0;
   virtual Status set_key(std::span<const uint8_t> key) = 0;
   virtual Status digest(HashRequest& r) = 0;
+
+  /// Null: one-shot only, and the rest is Invalid.
+  virtual std::unique_ptr<HashState> make_state() { return nullptr; }
+  virtual Status init(HashState&) { return Status::Invalid; }
+  virtual Status update(HashRequest&) { return Status::Invalid; }
+  virtual Status final(HashRequest&) { return Status::Invalid; }
+  virtual Status finup(HashRequest&) { return Status::Invalid; }
+  /// `out` and `in` have info().state_bytes.
+  virtual Status export_state(const HashState&, uint8_t* /*out*/) { return Status::Invalid; }
+  virtual Status import_state(HashState&, const uint8_t* /*in*/) { return Status::Invalid; }
   virtual void flush() {}
 };
 
@@ -73,6 +105,7 @@ struct Algorithm {
   AlgorithmInfo info;
   std::function<std::unique_ptr<Skcipher>()> make_skcipher;  // set according to info.type
   std::function<std::unique_ptr<Hash>()> make_hash;
+  std::function<std::unique_ptr<Aead>()> make_aead;
 };
 
 class Registry {
@@ -91,6 +124,7 @@ class Registry {
   /// Null and NoEntry in `status` when nothing suitable is registered.
   std::unique_ptr<Skcipher> alloc_skcipher(std::string_view name, Status* status = nullptr) const;
   std::unique_ptr<Hash> alloc_hash(std::string_view name, Status* status = nullptr) const;
+  std::unique_ptr<Aead> alloc_aead(std::string_view name, Status* status = nullptr) const;
 
   /// All implementations, newest last.
   std::vector<AlgorithmInfo> list() const;

@@ -38,11 +38,33 @@ struct SkcipherRequest {
   void* context = nullptr;
 };
 
-/// One-shot digest (or HMAC when the transform is keyed).
-struct HashRequest {
+/// Authenticated encryption. Both lists hold `aad_bytes` of AAD first, then the text, then the tag: in `src` when
+/// decrypting, in `dst` when encrypting. The AAD area of `dst` is reserved and not written.
+struct AeadRequest {
   const ScatterList* src = nullptr;
+  const ScatterList* dst = nullptr;
+  size_t aad_bytes = 0;
+  size_t size_bytes = 0;        // the text; when decrypting text and tag
+  const uint8_t* iv = nullptr;  // iv_bytes of the algorithm; read at submission, never written
+  uint32_t flags = 0;
+  Completion complete = nullptr;
+  void* context = nullptr;
+};
+
+/// What a hash in several steps keeps between them; made by Hash::make_state(). Dropping it at any time is allowed,
+/// but not while an operation on it is in flight.
+class HashState {
+ public:
+  virtual ~HashState() = default;
+};
+
+/// A digest (or HMAC when the transform is keyed), at once or in steps. The digest is written by digest(), final() and
+/// finup() only.
+struct HashRequest {
+  const ScatterList* src = nullptr;  // may be null when size_bytes is 0
   size_t size_bytes = 0;
   uint8_t* digest = nullptr;  // digest_bytes of the algorithm
+  HashState* state = nullptr;  // update(), final(), finup()
   uint32_t flags = 0;
   Completion complete = nullptr;
   void* context = nullptr;

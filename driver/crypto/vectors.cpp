@@ -130,6 +130,7 @@ constexpr AlgorithmShape kShapes[] = {
 }  // namespace
 
 std::span<const CipherVector> cipher_vectors() { return kCiphers; }
+std::span<const AeadVector> aead_vectors() { return {}; }
 std::span<const HashVector> hash_vectors() { return kHashes; }
 
 const AlgorithmShape* find_shape(std::string_view name) {

@@ -23,15 +23,23 @@ struct HashVector {
   std::string_view key, message, digest;  // hex; key empty for plain hashes
 };
 
+/// For authenc(...) `auth_key` is the authentication key and `key` the cipher's; others have no auth_key.
+struct AeadVector {
+  std::string_view algorithm;
+  std::string_view source;
+  std::string_view auth_key, key, iv, aad, plain, cipher, tag;  // hex
+};
+
 /// Sizes that every implementation of an algorithm must declare.
 struct AlgorithmShape {
   std::string_view name;
   AlgorithmType type;
-  unsigned block_bytes, min_key_bytes, max_key_bytes, iv_bytes, digest_bytes;
+  unsigned block_bytes, min_key_bytes, max_key_bytes, iv_bytes, digest_bytes;  // AEAD: digest_bytes is the longest tag
 };
 
 std::span<const CipherVector> cipher_vectors();
 std::span<const HashVector> hash_vectors();
+std::span<const AeadVector> aead_vectors();
 /// Null when the name is not known.
 const AlgorithmShape* find_shape(std::string_view name);
 

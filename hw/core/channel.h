@@ -202,7 +202,7 @@ class Channel {
       std::memcpy(key, m, key_bytes);
     }
     const uint32_t bytes = p3.length;
-    if (unit->begin(static_cast<uint8_t>(header >> 20), key, key_bytes, context, context_bytes, bytes)) [[unlikely]]
+    if (unit->begin({.mode = static_cast<uint8_t>(header >> 20), .code = eu, .key = key, .key_bytes = key_bytes, .context = context, .context_bytes = context_bytes, .data_bytes = bytes})) [[unlikely]]
       co_return regs::channel_error::kEu;
 
     st_.pair_ptr = 3;

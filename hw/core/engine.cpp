@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "common/diag.h"
-#include "hw/eu/aesu.h"
-#include "hw/eu/deu.h"
+#include "hw/eu/units.h"
 #include "hw/regs/descriptor.h"
 #include "hw/regs/map.h"
 
@@ -35,13 +34,14 @@ Engine::Engine(const Part& part, const Timing& timing, MemoryMap& memory)
     : part_(part), timing_(timing), clocks_(timing), memory_(memory) {
   SEC_CHECK(part.channels <= kMaxChannels, "channels of the part");
   inject_.fill(~uint64_t{0});
-  if (part.has(Eu::Aesu)) units_[static_cast<size_t>(Eu::Aesu)] = std::make_unique<Aesu>(timing_);
-  if (part.has(Eu::Deu)) units_[static_cast<size_t>(Eu::Deu)] = std::make_unique<Deu>(timing_);
+  for (unsigned code = 1; code < units_.size(); ++code)
+    if (part.has(static_cast<Eu>(code)) && regs::unit_index(static_cast<Eu>(code)) == code)
+      units_[code] = make_unit(static_cast<Eu>(code), part, timing_);
 }
 Engine::~Engine() = default;
 
 void Engine::replace_unit(std::unique_ptr<ExecutionUnit> u) {
-  const auto code = static_cast<size_t>(u->code());
+  const auto code = regs::unit_index(u->code());
   SEC_CHECK(units_[code], "replaces a unit that the part does not have");
   units_[code] = std::move(u);
 }
@@ -73,7 +73,7 @@ uint32_t Engine::check_header(uint32_t header, Eu& eu) {
   if (eu == Eu::Afeu || eu == Eu::Pkeu) return err::kIdh;
   if (type == static_cast<unsigned>(DescriptorType::AesuCtrNonsnoop) && eu != Eu::Aesu) return err::kIdh;
   if (sel0 >= units_.size() || !part_.has(eu)) return err::kIeu;
-  if (!units_[sel0]) {
+  if (!unit(eu)) {
     note("execution unit not modelled: " + std::to_string(sel0));
     return err::kIeu;
   }

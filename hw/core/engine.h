@@ -73,7 +73,7 @@ class Engine {
   ChannelState& channel(unsigned n) { return channels_[n]; }
   const ChannelState& channel(unsigned n) const { return channels_[n]; }
   /// The unit with that code, null when the part has none or it is not modelled.
-  ExecutionUnit* unit(regs::Eu code) { return units_[static_cast<size_t>(code)].get(); }
+  ExecutionUnit* unit(regs::Eu code) { return units_[regs::unit_index(code)].get(); }
   /// Swaps a unit's implementation (RTL, test double). Before the first descriptor.
   void replace_unit(std::unique_ptr<ExecutionUnit> u);
   EngineCounters& counters() { return counters_; }

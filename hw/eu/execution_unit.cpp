@@ -15,11 +15,14 @@ constexpr uint32_t kEre = bit(regs::kEuInterruptStatus.mask("ERE"));
 constexpr uint32_t kIfo = bit(regs::kEuInterruptStatus.mask("IFO"));
 constexpr uint32_t kOfu = bit(regs::kEuInterruptStatus.mask("OFU"));
 constexpr uint32_t kAe = bit(regs::kEuInterruptStatus.mask("AE"));
-constexpr uint32_t kKeyWindow = 32, kContextWindow = 16, kFifoBytes = 256;
+constexpr uint32_t kIce = bit(regs::kEuInterruptStatus.mask("ICE"));
+constexpr uint32_t kFifoBytes = 256;
+constexpr uint32_t kIcvSize = 0x40;  // of the units that check an ICV
 }  // namespace
 
-ExecutionUnit::ExecutionUnit(regs::Eu code, std::string_view name, uint32_t window_base, const Timing& timing)
-    : timing_(timing), code_(code), name_(name), base_(window_base) {}
+ExecutionUnit::ExecutionUnit(regs::Eu code, std::string_view name, uint32_t window_base, const Timing& timing,
+                             UnitWindows windows)
+    : timing_(timing), selected_(code), code_(code), name_(name), base_(window_base), windows_(windows) {}
 
 void ExecutionUnit::hard_reset() {
   reset_for_channel();
@@ -29,8 +32,7 @@ void ExecutionUnit::hard_reset() {
 
 void ExecutionUnit::reset_for_channel() {
   mode_ = 0;
-  key_bytes_ = 0;
-  data_bytes_ = 0;
+  selected_ = code_;
   isr_ = 0;
   if (size_written_ || halted_ || !in_.empty() || !out_.empty() || done_) {
     size_written_ = done_ = halted_ = false;
@@ -38,24 +40,56 @@ void ExecutionUnit::reset_for_channel() {
     out_.clear();
   }
   data_bits_ = consumed_ = 0;
-  context_.fill(0);
   key_.fill(0);
+  context_.fill(0);
+  key_bytes_ = context_bytes_ = nonce_bytes_ = icv_bytes_ = received_bytes_ = 0;
+  header_bytes_ = data_bytes_ = 0;
+  verdict_ = regs::IntegrityCheck::None;
+  clear();
 }
 
-uint32_t ExecutionUnit::begin(uint8_t mode, const uint8_t* key, uint32_t key_bytes, const uint8_t* context,
-                              uint32_t context_bytes, uint64_t data_bytes) {
-  mode_ = mode;
-  key_bytes_ = key_bytes;
-  data_bytes_ = data_bytes;
-  data_bits_ = data_bytes * 8;
-  std::memcpy(key_.data(), key, std::min<size_t>(key_bytes, key_.size()));
-  if (context_bytes) std::memcpy(context_.data(), context, std::min<size_t>(context_bytes, context_.size()));
+uint32_t ExecutionUnit::begin(const UnitLoad& load) {
+  mode_ = load.mode;
+  selected_ = load.code == regs::Eu::None ? code_ : load.code;
+  key_bytes_ = load.key_bytes;
+  context_bytes_ = load.context_bytes;
+  nonce_bytes_ = std::min<uint32_t>(load.nonce_bytes, nonce_.size());
+  header_bytes_ = load.header_bytes;
+  data_bytes_ = load.data_bytes;
+  icv_bytes_ = load.icv_bytes;
+  data_bits_ = data_bytes_ * 8;
+  if (key_bytes_) std::memcpy(key_.data(), load.key, std::min<size_t>(key_bytes_, key_.size()));
+  if (context_bytes_) std::memcpy(context_.data(), load.context, std::min<size_t>(context_bytes_, context_.size()));
+  if (nonce_bytes_) std::memcpy(nonce_.data(), load.nonce, nonce_bytes_);
   const uint32_t e = prepare();
   if (e) [[unlikely]] {
     raise(e);
     halted_ = true;
   }
   return e;
+}
+
+void ExecutionUnit::header(const uint8_t*, size_t) {}  // a unit without authentication does not look at it
+
+void ExecutionUnit::set_received_icv(const uint8_t* icv, uint32_t n) {
+  received_bytes_ = std::min<uint32_t>(n, received_.size());
+  if (received_bytes_) std::memcpy(received_.data(), icv, received_bytes_);
+}
+
+uint32_t ExecutionUnit::finish() {
+  const uint32_t e = complete();
+  if (!e) [[likely]]
+    return 0;
+  return raise(e) ? e : e & ~kIce;  // a masked ICE shows in the write-back only; anything else stops the unit
+}
+
+uint32_t ExecutionUnit::compare_icv(const uint8_t* computed, uint32_t n) {
+  if (icv_bytes_ && icv_bytes_ < n) n = icv_bytes_;
+  if (received_bytes_ && received_bytes_ < n) n = received_bytes_;
+  uint8_t difference = received_bytes_ == 0;
+  for (uint32_t i = 0; i < n; ++i) difference |= computed[i] ^ received_[i];
+  verdict_ = difference ? regs::IntegrityCheck::Fail : regs::IntegrityCheck::Pass;
+  return difference ? kIce : 0;
 }
 
 bool ExecutionUnit::raise(uint32_t bits) {
@@ -87,14 +121,15 @@ uint32_t ExecutionUnit::read32(uint32_t offset, bool peek) {
     v |= s.field("IFL").put(in_.size() / 8) | s.field("OFL").put(out_.size() / 8);
     return static_cast<uint32_t>(v);
   }
-  if (reg >= regs::kEuContext.offset_bytes && reg < regs::kEuContext.offset_bytes + kContextWindow) {
+  if (reg == kIcvSize) return low ? icv_bytes_ : 0;
+  if (offset >= windows_.context_offset && offset < windows_.context_offset + ((windows_.context_bytes + 7) & ~7u)) {
     if (size_written_ && !done_ && !owned_ && !peek) raise(kEre);
-    std::array<uint8_t, kContextWindow> c{};
+    std::array<uint8_t, kMaxContextBytes> c{};
     if (size_written_ || owned_)
-      context(c.data(), kContextWindow);
+      context(c.data(), windows_.context_bytes);
     else
       c = context_;
-    return load_be32(c.data() + (offset - regs::kEuContext.offset_bytes));
+    return load_be32(c.data() + (offset - windows_.context_offset));
   }
   if (reg >= regs::kEuFifo.offset_bytes) {
     if (peek) return out_.size() < 8 ? 0 : load_be32(out_.data() + (low ? 4 : 0));
@@ -150,12 +185,18 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
     slave_start();
   } else if (reg == regs::kEuGo.offset_bytes) {
     if (low && size_written_ && consumed_ < data_bytes_ && in_.empty()) raise(kDse);  // told "no more" before all came
-  } else if (reg >= regs::kEuContext.offset_bytes && reg < regs::kEuContext.offset_bytes + kContextWindow) {
+  } else if (reg == kIcvSize) {
     if (busy) raise(kCe);
-    else store_be32(context_.data() + (offset - regs::kEuContext.offset_bytes), value);
-  } else if (reg >= regs::kEuKey.offset_bytes && reg < regs::kEuKey.offset_bytes + kKeyWindow) {
+    else if (low) icv_bytes_ = value & 0xff;
+  } else if (offset >= windows_.context_offset && offset < windows_.context_offset + ((windows_.context_bytes + 7) & ~7u)) {
     if (busy) raise(kCe);
-    else store_be32(key_.data() + (offset - regs::kEuKey.offset_bytes), value);
+    else {
+      store_be32(context_.data() + (offset - windows_.context_offset), value);
+      context_bytes_ = std::min(std::max(context_bytes_, offset - windows_.context_offset + 4), windows_.context_bytes);
+    }
+  } else if (offset >= windows_.key_offset && offset < windows_.key_offset + ((windows_.key_bytes + 7) & ~7u)) {
+    if (busy) raise(kCe);
+    else store_be32(key_.data() + (offset - windows_.key_offset), value);
   } else if (reg >= regs::kEuFifo.offset_bytes) {
     if (!low) {
       fifo_hi_ = value;
@@ -192,14 +233,25 @@ void ExecutionUnit::slave_start() {
 void ExecutionUnit::slave_run() {
   if (!size_written_ || halted_ || done_) return;
   const uint32_t b = block_bytes();
-  while (consumed_ < data_bytes_ && in_.size() >= b && out_.size() + b <= kFifoBytes) {
-    uint8_t block[16];
-    process(in_.data(), block, b);
-    in_.erase(in_.begin(), in_.begin() + b);
-    out_.insert(out_.end(), block, block + b);
-    consumed_ += b;
+  const bool writes = writes_output();
+  while (consumed_ < data_bytes_) {
+    const auto n = static_cast<uint32_t>(std::min<uint64_t>(b, data_bytes_ - consumed_));  // the last one may be short
+    if (in_.size() < n || (writes && out_.size() + b > kFifoBytes)) break;
+    uint8_t block[128];
+    process(in_.data(), writes ? block : nullptr, n);
+    // FIFO entries are 64 bits: what lies behind the end of the message in the last one is dropped.
+    const size_t taken = consumed_ + n == data_bytes_ ? std::min<size_t>((n + 7) & ~7u, in_.size()) : n;
+    in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(taken));
+    if (writes) {
+      std::memset(block + n, 0, sizeof block - n);
+      out_.insert(out_.end(), block, block + ((n + 7) & ~7u));
+    }
+    consumed_ += n;
   }
-  if (consumed_ >= data_bytes_) done_ = true;
+  if (consumed_ >= data_bytes_) {
+    if (finish()) halted_ = true;
+    else done_ = true;
+  }
 }
 
 }  // namespace sec::hw

@@ -21,6 +21,8 @@ namespace sec::regs {
 
 inline constexpr size_t kDescriptorBytes = 64;
 inline constexpr unsigned kDescriptorPointers = 7;
+/// SEC 1: the header is one word, the pointers follow at once, and the last word is the next descriptor's address. [LX]
+inline constexpr size_t kSec1PointerOffset = 4, kSec1NextOffset = 60;
 
 /// Fields of the header as software writes it, in the first dword (header = high word).
 inline constexpr Field kHeaderFields[] = {
@@ -188,6 +190,11 @@ struct PointerDword {
     return uint64_t{length} << 48 | uint64_t{jump} << 47 | uint64_t(extent & 0x7f) << 40 | uint64_t(eptr & 0xf) << 32 |
            address;
   }
+  /// SEC 1: {reserved 16, length 16, address 32}; no J, no extent, 32-bit addresses. [LX]
+  static constexpr PointerDword decode_sec1(uint64_t v) {
+    return {.length = static_cast<uint16_t>(v >> 32), .address = static_cast<uint32_t>(v)};
+  }
+  constexpr uint64_t encode_sec1() const { return uint64_t{length} << 32 | address; }
   /// 36 bits; without CCCR[EAE] the engine uses `address` alone.
   constexpr BusAddr bus_addr() const { return BusAddr(eptr & 0xf) << 32 | address; }
   bool operator==(const PointerDword&) const = default;

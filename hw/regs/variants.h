@@ -12,7 +12,10 @@ namespace sec::regs {
 /// Execution unit codes: header select codes and bit numbers of fsl,exec-units-mask. [LX][T23]
 enum class Eu : uint8_t { None = 0, Afeu = 1, Deu = 2, MdeuA = 3, Rngu = 4, Pkeu = 5, Aesu = 6, Keu = 7, Crcu = 8, Steu = 9, MdeuB = 11 };
 
-enum class Generation : uint8_t { Sec2, Sec3 };  // SEC 1.x needs its own layout
+enum class Generation : uint8_t { Sec1, Sec2, Sec3 };
+
+/// Index of a unit in arrays: MDEU-A and MDEU-B are one unit under two codes. [LX]
+constexpr unsigned unit_index(Eu eu) { return static_cast<unsigned>(eu == Eu::MdeuB ? Eu::MdeuA : eu); }
 
 struct Part {
   std::string_view name;         // "p2020"

@@ -38,6 +38,16 @@ struct Timing {
   double aesu_rounds_per_clock = 1;
   double aesu_block_load_clocks = 1;
   double deu_rounds_per_clock = 1;
+  double mdeu_steps_per_clock = 1;
+  double mdeu_block_load_clocks = 1;
+  double afeu_clocks_per_byte = 2;
+  double afeu_key_setup_clocks = 768;      // 256 steps of 3
+  double keu_block_clocks = 16;            // 8 bytes
+  double steu_word_clocks = 1;             // 4 bytes
+  double steu_init_clocks = 33;
+  double crcu_word_clocks = 2;             // 8 bytes
+  double rngu_word_clocks = 256;           // 8 bytes
+  double pkeu_word_clocks = 2;             // per pair of 32-bit words multiplied
   double watchdog_clocks = 1 << 20;
   double zero_length_is_dse = 0;           // 1: raise DSE instead of hanging on zero-length data
 

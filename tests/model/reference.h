@@ -245,7 +245,7 @@ class Reference : public sc_core::sc_module {
     read(i, d.ptr[2].address, d.ptr[2].length);
     if (!m_.at(d.ptr[2].address, d.ptr[2].length)) return e::kMdte;
     std::memcpy(key, m_.at(d.ptr[2].address, d.ptr[2].length), d.ptr[2].length);
-    if (c.unit->begin(h.mode0, key, d.ptr[2].length, iv, d.ptr[1].length, d.ptr[3].length)) return e::kEu;
+    if (c.unit->begin({.mode = h.mode0, .key = key, .key_bytes = d.ptr[2].length, .context = iv, .context_bytes = d.ptr[1].length, .data_bytes = d.ptr[3].length})) return e::kEu;
     std::vector<std::pair<BusAddr, uint32_t>> in, out;
     if (const uint32_t x = list(i, d.ptr[3], in, true)) return x;
     if (const uint32_t x = list(i, d.ptr[4], out, false)) return x;
