@@ -16,7 +16,8 @@ namespace {
 struct Options {
   CommonOptions common;
   std::string suite, mode = "tunnel", in, generate, out, key, auth_key, outer_src, outer_dst, spi = "0x1001", link = "raw";
-  std::string cipher_driver, hash_driver;
+  std::string cipher_driver, hash_driver, aead_driver;
+  bool two_requests = false;
   size_t count = 1000, tfc = 0;
   uint64_t sequence = 0;
   unsigned replay_window = 64, in_flight = 64, segments = 1;
@@ -127,6 +128,16 @@ int run(Options& o) {
   r.segments = o.segments;
   r.cipher_driver = o.cipher_driver;
   r.hash_driver = o.hash_driver;
+  r.aead_driver = o.aead_driver;
+  // Naming a cipher or a hash asks for two requests; otherwise one, where something offers it.
+  const bool named = !o.cipher_driver.empty() || !o.hash_driver.empty();
+  if (!o.aead_driver.empty() && (named || o.two_requests))
+    throw SetupError("--aead-driver does cipher and HMAC in one request: leave out --cipher-driver, --hash-driver and --two-requests");
+  if (!o.aead_driver.empty() && aead_algorithm(r.sas[0].suite).empty())
+    throw SetupError(fmt::format("--aead-driver: {} is not CBC with an HMAC; leave the option out or choose such a suite", r.sas[0].suite.name));
+  if (!o.aead_driver.empty() && o.esn)
+    throw SetupError("--aead-driver: one request cannot authenticate the high half of --esn sequence numbers; leave one of the two out");
+  r.one_request = !named && !o.two_requests;
   r.packets = &input.packets;
   r.output_path = o.out;
   r.output_link = o.link == "raw" ? PcapLink::RawIp : PcapLink::Ethernet;
@@ -156,6 +167,15 @@ int run(Options& o) {
     const auto list = s.registry().list();
     const auto* cipher = find_implementation(list, o.cipher_driver.empty() ? suite.cipher_algorithm : o.cipher_driver, crypto::AlgorithmType::Skcipher);
     const auto* hash = find_implementation(list, o.hash_driver.empty() ? suite.hash_algorithm : o.hash_driver, crypto::AlgorithmType::Hash);
+    const auto* aead = r.one_request ? find_implementation(list, o.aead_driver.empty() ? aead_algorithm(suite) : o.aead_driver, crypto::AlgorithmType::Aead) : nullptr;
+    if (aead && is_software(*aead)) {
+      std::string figure = suite.cipher_algorithm;
+      if (figure.find("des") == std::string::npos) figure += fmt::format("-{}", suite.cipher_key_bytes * 8);
+      e.charge_aead = [&s, &suite, figure, batch = aead->module == "ipsecmb"](size_t n) {
+        s.charge_crypto(figure, n, batch);
+        s.charge_crypto(suite.hash_algorithm, n, batch);
+      };
+    }
     if (cipher && is_software(*cipher)) {
       std::string figure = suite.cipher_algorithm;
       if (figure.find("des") == std::string::npos) figure += fmt::format("-{}", suite.cipher_key_bytes * 8);
@@ -238,6 +258,8 @@ void add_esp(CLI::App& app, Context& c) {
   sub->add_option("--segments", o->segments, "pieces that each packet is scattered over")->capture_default_str();
   sub->add_option("--cipher-driver", o->cipher_driver, "exactly this implementation, e.g. cbc-aes-openssl");
   sub->add_option("--hash-driver", o->hash_driver, "exactly this implementation");
+  sub->add_option("--aead-driver", o->aead_driver, "exactly this implementation for cipher and HMAC in one request");
+  sub->add_flag("--two-requests", o->two_requests, "cipher and HMAC as two requests even where one would do");
   sub->add_flag("--benchmark", o->benchmark, "allow suites without integrity, for measurements");
   sub->callback([&c, o] { c.run = [o] { return run(*o); }; });
 }

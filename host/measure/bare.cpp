@@ -1,6 +1,8 @@
 #include "host/measure/bare.h"
 
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +42,55 @@ double bare_evp_seconds(const char* name, size_t size, uint64_t n, unsigned buff
   const double s = thread_seconds() - t0;
   EVP_CIPHER_CTX_free(ctx);
   EVP_CIPHER_free(cipher);
+  return s;
+}
+
+double bare_cbc_hmac_seconds(size_t size, uint64_t n, unsigned buffers) {
+  EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, "AES-128-CBC", nullptr);
+  EVP_CIPHER_CTX* ctx = EVP_CIPHER_CTX_new();
+  EVP_MAC* hmac = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+  EVP_MAC_CTX* mac = EVP_MAC_CTX_new(hmac);
+  const uint8_t key[32] = {1, 2, 3};
+  const uint8_t iv[16] = {9};
+  char digest[] = "SHA1";
+  const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+  SEC_CHECK(EVP_CipherInit_ex(ctx, cipher, nullptr, key, iv, 1) == 1 && EVP_MAC_init(mac, key, 20, params) == 1, "EVP init");
+  EVP_CIPHER_CTX_set_padding(ctx, 0);
+  const size_t each = (size + 64 + 16 + 127) / 64 * 64;
+  std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * buffers)), std::free);
+  std::memset(memory.get(), 0x5a, each * buffers);
+  const double t0 = thread_seconds();
+  for (uint64_t i = 0; i < n; ++i) {
+    uint8_t* b = memory.get() + each * (i % buffers);
+    int out = 0;
+    size_t mac_bytes = 0;
+    EVP_CipherInit_ex(ctx, nullptr, nullptr, nullptr, b + 8 + size + 32, -1);
+    EVP_CipherUpdate(ctx, b + 8, &out, b + 8, static_cast<int>(size));
+    EVP_MAC_init(mac, nullptr, 0, nullptr);
+    EVP_MAC_update(mac, b, size + 8);
+    EVP_MAC_final(mac, b + 8 + size, &mac_bytes, 32);
+  }
+  const double s = thread_seconds() - t0;
+  EVP_MAC_CTX_free(mac);
+  EVP_MAC_free(hmac);
+  EVP_CIPHER_CTX_free(ctx);
+  EVP_CIPHER_free(cipher);
+  return s;
+}
+
+double bare_sha256_seconds(size_t size, uint64_t n, unsigned buffers) {
+  EVP_MD* md = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  const size_t each = (size + 64 + 63) / 64 * 64;
+  std::unique_ptr<uint8_t, void (*)(void*)> memory(static_cast<uint8_t*>(std::aligned_alloc(64, each * buffers)), std::free);
+  std::memset(memory.get(), 0x5a, each * buffers);
+  const double t0 = thread_seconds();
+  for (uint64_t i = 0; i < n; ++i) {
+    uint8_t* b = memory.get() + each * (i % buffers);
+    unsigned digest_bytes = 0;
+    EVP_Digest(b, size, b + size, &digest_bytes, md, nullptr);
+  }
+  const double s = thread_seconds() - t0;
+  EVP_MD_free(md);
   return s;
 }
 

@@ -85,6 +85,12 @@ const EspSuite& esp_suite(std::string_view name, bool allow_benchmark_only) {
   throw SetupError("there is no ESP suite \"" + std::string(name) + "\": use one of " + names);
 }
 
+std::string aead_algorithm(const EspSuite& suite) {
+  const bool cbc = suite.cipher == EspCipher::AesCbc || suite.cipher == EspCipher::TripleDesCbc;
+  if (!cbc || suite.hash_algorithm.empty()) return {};
+  return fmt::format("authenc({},{})", suite.hash_algorithm, suite.cipher_algorithm);
+}
+
 EspLayout esp_layout(const EspSuite& suite, size_t payload_bytes, size_t tfc_bytes) {
   EspLayout l;
   l.iv_bytes = suite.iv_bytes;

@@ -50,6 +50,9 @@ const std::vector<EspSuite>& esp_suites();
 /// SetupError that lists the valid names; a benchmark-only suite needs `allow_benchmark_only`.
 const EspSuite& esp_suite(std::string_view name, bool allow_benchmark_only = false);
 
+/// "authenc(hmac(sha1),cbc(aes))", or empty for a suite that is not CBC with an HMAC.
+std::string aead_algorithm(const EspSuite& suite);
+
 /// Sizes of one ESP packet from the SPI to the ICV.
 struct EspLayout {
   size_t iv_bytes = 0, payload_bytes = 0, tfc_bytes = 0, pad_bytes = 0, icv_bytes = 0;

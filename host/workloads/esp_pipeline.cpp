@@ -10,6 +10,7 @@
 
 #include "common/diag.h"
 #include "common/endian.h"
+#include "driver/crypto/authenc_key.h"
 
 namespace sec::host {
 namespace {
@@ -22,7 +23,7 @@ constexpr unsigned kMaxRetries = 16;
 // Per-packet memory beside the packet that an engine may have to reach.
 constexpr size_t kIvOffset = 0, kDigestOffset = 32, kEsnOffset = 96, kPacketOffset = 128;
 
-enum class Stage : uint8_t { None, Cipher, Hash };
+enum class Stage : uint8_t { None, Cipher, Hash, Aead };
 
 /// The pieces of `list` that make up [offset, offset + size).
 void slice(const std::vector<crypto::Segment>& list, size_t offset, size_t size, std::vector<crypto::Segment>& out) {
@@ -82,6 +83,7 @@ struct EspPipeline::Core {
     AntiReplay replay;
     std::unique_ptr<crypto::Skcipher> cipher;
     std::unique_ptr<crypto::Hash> hash;
+    std::unique_ptr<crypto::Aead> aead;  // instead of both
   };
 
   struct Slot {
@@ -95,6 +97,7 @@ struct EspPipeline::Core {
     crypto::ScatterList cipher_list, hash_list, esp_list;
     crypto::SkcipherRequest cipher_request;
     crypto::HashRequest hash_request;
+    crypto::AeadRequest aead_request;
 
     Sa* sa = nullptr;
     EspLayout layout;  // decapsulation: payload_bytes covers everything encrypted but the two last bytes
@@ -248,7 +251,7 @@ struct EspPipeline::Core {
     core.ready.push(slot.number);
   }
 
-  Lane& lane_of(const Slot& slot) { return slot.stage == Stage::Cipher ? cipher_lane : hash_lane; }
+  Lane& lane_of(const Slot& slot) { return slot.stage == Stage::Hash ? hash_lane : cipher_lane; }
 
   void enqueue(Slot& slot, Stage stage) {
     slot.stage = stage;
@@ -262,8 +265,14 @@ struct EspPipeline::Core {
     slot.started = slot.waiting_for_start = false;
     ++outstanding;
     Status status;
-    if (slot.stage == Stage::Cipher) {
-      const bool encrypt = options.direction == EspDirection::Encapsulate;
+    const bool encrypt = options.direction == EspDirection::Encapsulate;
+    if (slot.stage == Stage::Aead) {
+      if (slot.retries == 0) {
+        stats.crypto_bytes += slot.aead_request.size_bytes - (encrypt ? 0 : slot.layout.icv_bytes);
+        if (options.charge_aead) options.charge_aead(slot.aead_request.aad_bytes + slot.aead_request.size_bytes);
+      }
+      status = encrypt ? sa.aead->encrypt(slot.aead_request) : sa.aead->decrypt(slot.aead_request);
+    } else if (slot.stage == Stage::Cipher) {
       // The first attempt only: a request that is sent again has been paid for.
       if (slot.retries == 0) {
         stats.crypto_bytes += slot.cipher_request.size_bytes;
@@ -347,6 +356,30 @@ struct EspPipeline::Core {
     enqueue(slot, Stage::Hash);
   }
 
+  /// Cipher and HMAC in one request over the packet as it lies. Outbound the block in front of the payload is data, as in
+  /// prepare_cipher(); inbound it is the IV and only authenticated.
+  void prepare_aead(Slot& slot) {
+    const Sa& sa = *slot.sa;
+    const EspLayout& l = slot.layout;
+    uint8_t* iv = slot.memory + kIvOffset;
+    crypto::AeadRequest& r = slot.aead_request;
+    r.src = r.dst = &slot.esp_list;
+    if (options.direction == EspDirection::Encapsulate) {
+      sa.ivs.cbc_nonce(slot.sequence, sa.sa.suite.iv_bytes, iv);
+      r.aad_bytes = 8;
+      r.size_bytes = l.iv_bytes + l.encrypted_bytes();
+    } else {
+      get(slot, 8, iv, l.iv_bytes);
+      r.aad_bytes = 8 + l.iv_bytes;
+      r.size_bytes = l.encrypted_bytes() + l.icv_bytes;
+    }
+    r.iv = iv;
+    r.flags = crypto::kMayBacklog;
+    r.complete = done;
+    r.context = &slot;
+    enqueue(slot, Stage::Aead);
+  }
+
   void drop(Slot& slot, EspDrop reason) {
     slot.out.drop = reason;
     slot.leaves = true;
@@ -360,6 +393,7 @@ struct EspPipeline::Core {
       lane_of(slot).queue.push_front(slot.number);
       return;
     }
+    if (slot.stage == Stage::Aead && slot.status == Status::BadMessage) return drop(slot, EspDrop::BadIcv);
     if (slot.status != Status::Ok) {
       slot.out.status = slot.status;
       drop(slot, EspDrop::Crypto);
@@ -368,7 +402,12 @@ struct EspPipeline::Core {
     const bool encapsulate = options.direction == EspDirection::Encapsulate;
     const Stage stage = slot.stage;
     slot.stage = Stage::None;
-    if (encapsulate) {
+    if (stage == Stage::Aead) {
+      if (encapsulate)
+        finish_encapsulation(slot, false);  // the ICV is in its place
+      else
+        finish_decapsulation(slot);
+    } else if (encapsulate) {
       if (stage == Stage::Cipher && slot.sa->hash)
         prepare_hash(slot);
       else
@@ -443,7 +482,9 @@ struct EspPipeline::Core {
     trailer[l.pad_bytes + 1] = next_header;
     put(slot, 8 + l.iv_bytes + payload.size() + l.tfc_bytes, {trailer, l.pad_bytes + 2});
 
-    if (sa.cipher)
+    if (sa.aead)
+      prepare_aead(slot);
+    else if (sa.cipher)
       prepare_cipher(slot);
     else if (sa.hash)
       prepare_hash(slot);
@@ -501,7 +542,9 @@ struct EspPipeline::Core {
     lay_out(slot, esp.size());
     std::copy_n(packet.begin(), slot.head_bytes, slot.head);
     put(slot, 0, esp);
-    if (sa.hash)
+    if (sa.aead)
+      prepare_aead(slot);
+    else if (sa.hash)
       prepare_hash(slot);
     else if (sa.cipher)
       prepare_cipher(slot);
@@ -659,6 +702,7 @@ struct EspPipeline::Core {
       for (const auto& sa : sas) {
         if (sa->cipher) sa->cipher->flush();
         if (sa->hash) sa->hash->flush();
+        if (sa->aead) sa->aead->flush();
       }
       retry_refused();
       bool alive = true;
@@ -724,7 +768,21 @@ struct EspPipeline::Core {
     // RFC 4303 3.4.3: without integrity there is no anti-replay, anyone could move the window.
     sa->replay = AntiReplay(suite.auth == EspAuth::Null ? 0 : wanted.replay_window, wanted.esn);
     sa->replay.start_at(wanted.highest_received);
-    if (!suite.cipher_algorithm.empty()) {
+    if (const std::string algorithm = aead_algorithm(suite); options.one_request && !algorithm.empty() && !wanted.esn) {
+      const std::string& name = options.aead_driver.empty() ? algorithm : options.aead_driver;
+      sa->aead = registry.alloc_aead(name);
+      if (sa->aead || !options.aead_driver.empty())
+        check_allocated(sa->aead ? &sa->aead->info() : nullptr, name, algorithm, suite.name);
+    }
+    if (sa->aead) {
+      const std::vector<uint8_t> key = crypto::make_authenc_key(
+          wanted.auth_key, std::span<const uint8_t>(wanted.cipher_key.data(), suite.cipher_key_bytes));
+      if (const Status s = sa->aead->set_key(key); s != Status::Ok) refuse_key("AEAD", sa->aead->info().driver, s);
+      if (const Status s = sa->aead->set_auth_bytes(suite.icv_bytes); s != Status::Ok)
+        throw SetupError(fmt::format("{} does not make ICVs of {} bytes ({}): choose another suite or driver",
+                                     sa->aead->info().driver, suite.icv_bytes, errno_name(s)));
+    }
+    if (!sa->aead && !suite.cipher_algorithm.empty()) {
       const std::string& name = options.cipher_driver.empty() ? suite.cipher_algorithm : options.cipher_driver;
       sa->cipher = registry.alloc_skcipher(name);
       check_allocated(sa->cipher ? &sa->cipher->info() : nullptr, name, suite.cipher_algorithm, suite.name);
@@ -732,7 +790,7 @@ struct EspPipeline::Core {
       if (const Status s = sa->cipher->set_key(key); s != Status::Ok)
         refuse_key("cipher", sa->cipher->info().driver, s);
     }
-    if (!suite.hash_algorithm.empty()) {
+    if (!sa->aead && !suite.hash_algorithm.empty()) {
       const std::string& name = options.hash_driver.empty() ? suite.hash_algorithm : options.hash_driver;
       sa->hash = registry.alloc_hash(name);
       check_allocated(sa->hash ? &sa->hash->info() : nullptr, name, suite.hash_algorithm, suite.name);
@@ -800,11 +858,13 @@ const SecurityAssociation& EspPipeline::sa(size_t index) const { return core_->s
 
 std::string EspPipeline::cipher_driver(size_t sa) const {
   const auto& cipher = core_->sas[sa]->cipher;
+  if (const auto& aead = core_->sas[sa]->aead) return aead->info().driver;
   return cipher ? cipher->info().driver : std::string();
 }
 
 std::string EspPipeline::hash_driver(size_t sa) const {
   const auto& hash = core_->sas[sa]->hash;
+  if (const auto& aead = core_->sas[sa]->aead) return aead->info().driver;
   return hash ? hash->info().driver : std::string();
 }
 

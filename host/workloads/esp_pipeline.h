@@ -6,8 +6,9 @@
 //   encapsulate   frame (headers, trailer, sequence number, IV) -> cipher -> HMAC -> ICV in place
 //   decapsulate   parse, anti-replay check -> HMAC, compare -> cipher -> second check, advance, trailer
 //
-// The stages are the seam for engines that do cipher and HMAC in one request: such a suite is a single stage that
-// starts in `start_stage` and ends in `finish_stage`, and nothing else changes.
+// With `one_request` a CBC suite with an HMAC is a single stage, one request of an authenc(...) transform: on the
+// engine one ipsec_esp descriptor. Extended sequence numbers keep the two stages: the high half is authenticated behind
+// the ciphertext, which a single authenc request cannot do.
 //
 // Rules kept here:
 //   - CBC: the block in front of the payload is zero and is encrypted along with it under (salt x sequence). What comes
@@ -74,11 +75,14 @@ struct EspPipelineOptions {
   size_t max_packet_bytes = 9216;  // largest IP datagram that may come in
   std::string cipher_driver;       // "cbc-aes-talitos"; empty: the registry's best
   std::string hash_driver;
+  bool one_request = false;  // cipher and HMAC in one request, where the registry has such an implementation
+  std::string aead_driver;   // "authenc-hmac-sha1-cbc-aes-talitos"; empty: the registry's best
 
   driver::DmaSpace* dma = nullptr;
   driver::CpuMeter* cpu = nullptr;                  // Cost::PacketWork per packet
   std::function<void(size_t bytes)> charge_hash;    // each HMAC, for software hashes; the bytes hashed
   std::function<void(size_t bytes)> charge_cipher;  // each cipher request, for software ciphers
+  std::function<void(size_t bytes)> charge_aead;    // each AEAD request, for software
   std::function<bool()> pump;                       // lets the world go on; false: nothing is left that could happen
   std::function<uint64_t()> now_ns;                 // the platform's clock, for EspOutput
   uint64_t wait_limit_pumps = 1'000'000;            // without a completion
@@ -143,7 +147,7 @@ class EspPipeline {
   const std::string& failure() const;
   /// The association with its current sequence number.
   const SecurityAssociation& sa(size_t index) const;
-  /// Drivers in use: "cbc-aes-openssl", "hmac-sha1-openssl"; empty for null.
+  /// Drivers in use: "cbc-aes-openssl", "hmac-sha1-openssl"; the same for both with one request; empty for null.
   std::string cipher_driver(size_t sa) const;
   std::string hash_driver(size_t sa) const;
 

@@ -35,10 +35,13 @@ EspRunResult run_esp(const EspRunOptions& options, const EspEnvironment& environ
   pipeline_options.max_packet_bytes = std::clamp<size_t>(largest, 64, 65535);
   pipeline_options.cipher_driver = options.cipher_driver;
   pipeline_options.hash_driver = options.hash_driver;
+  pipeline_options.one_request = options.one_request;
+  pipeline_options.aead_driver = options.aead_driver;
   pipeline_options.dma = environment.dma;
   pipeline_options.cpu = environment.cpu;
   pipeline_options.charge_hash = environment.charge_hash;
   pipeline_options.charge_cipher = environment.charge_cipher;
+  pipeline_options.charge_aead = environment.charge_aead;
   pipeline_options.pump = environment.pump;
   pipeline_options.now_ns = environment.now_ns;
   pipeline_options.wait_limit_pumps = environment.wait_limit_pumps;

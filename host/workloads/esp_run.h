@@ -17,7 +17,7 @@ struct EspEnvironment {
   const crypto::Registry* registry = nullptr;
   driver::DmaSpace* dma = nullptr;
   driver::CpuMeter* cpu = nullptr;
-  std::function<void(size_t bytes)> charge_hash, charge_cipher;
+  std::function<void(size_t bytes)> charge_hash, charge_cipher, charge_aead;
   std::function<bool()> pump;
   std::function<uint64_t()> now_ns;
   uint64_t wait_limit_pumps = 1'000'000;
@@ -29,6 +29,8 @@ struct EspRunOptions {
   unsigned in_flight = 64;
   unsigned segments = 1;
   std::string cipher_driver, hash_driver;
+  bool one_request = false;  // see EspPipelineOptions
+  std::string aead_driver;
 
   std::string input_path;  // empty: the generator's packets
   PacketGenOptions generator;
