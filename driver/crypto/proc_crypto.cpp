@@ -49,6 +49,13 @@ std::string format_proc(const AlgorithmInfo& a) {
     line(out, "chunksize", std::to_string(chunk));
     line(out, "walksize", std::to_string(a.walk_bytes ? a.walk_bytes : chunk));
     line(out, "statesize", "0");
+  } else if (a.type == AlgorithmType::Aead) {
+    line(out, "type", "aead");
+    line(out, "async", yes_no(a.async));
+    line(out, "blocksize", std::to_string(a.block_bytes));
+    line(out, "ivsize", std::to_string(a.iv_bytes));
+    line(out, "maxauthsize", std::to_string(a.max_auth_bytes));
+    line(out, "geniv", "<none>");
   } else {
     line(out, "type", a.async ? "ahash" : "shash");
     if (a.async) line(out, "async", "yes");  // the kernel prints it for ahash only

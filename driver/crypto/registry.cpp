@@ -18,7 +18,7 @@ bool consistent(const Algorithm& a) {
   if (i.name.empty() || i.driver.empty() || i.block_bytes == 0 || i.min_key_bytes > i.max_key_bytes) return false;
   if (i.align_mask & (i.align_mask + 1)) return false;
   if (i.type == AlgorithmType::Skcipher) return a.make_skcipher && i.max_key_bytes > 0 && i.digest_bytes == 0;
-  if (i.type == AlgorithmType::Aead) return a.make_aead && i.max_key_bytes > 0 && i.max_auth_bytes > 0;
+  if (i.type == AlgorithmType::Aead) return a.make_aead && i.max_auth_bytes > 0 && i.digest_bytes == 0;
   return a.make_hash && i.digest_bytes > 0 && i.iv_bytes == 0;
 }
 

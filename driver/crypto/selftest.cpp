@@ -235,22 +235,19 @@ Outcome run_hash(const Algorithm& a, const HashVector& v, std::vector<size_t> (*
   return {};
 }
 
-bool key_size_is_legal(const AlgorithmShape& shape, size_t n) {
-  if (shape.name == "xts(aes)") return n == 32 || n == 64;
-  if (shape.name.ends_with("(aes)")) return n == 16 || n == 24 || n == 32;
-  return n == shape.max_key_bytes;
-}
-
-/// Every key length is either right or refused; XTS with AES-192 may be offered or not.
+/// Every key length is either right or refused; XTS with AES-192 may be offered or not. An implementation may declare a
+/// narrower range than the algorithm's, and then keeps to that.
 std::string check_key_sizes(const Algorithm& a, const AlgorithmShape& shape) {
   const std::unique_ptr<Skcipher> t = a.make_skcipher();
   if (!t) return "no transform could be made";
-  Bytes key(shape.max_key_bytes + 8);
+  Bytes key(a.info.max_key_bytes + 8);
   for (size_t i = 0; i < key.size(); ++i) key[i] = static_cast<uint8_t>(3 + 37 * i);
   for (size_t n = 0; n <= key.size(); ++n) {
     if (shape.name == "xts(aes)" && n == 48) continue;
     const Status s = t->set_key(std::span(key).first(n));
-    if (key_size_is_legal(shape, n) ? s != Status::Ok : s != Status::Invalid)
+    const bool legal =
+        key_bytes_are_legal(shape, n) && n >= a.info.min_key_bytes && n <= a.info.max_key_bytes;
+    if (s != (legal ? Status::Ok : Status::Invalid))
       return "a key of " + std::to_string(n) + " bytes gave " + std::string(errno_name(s));
   }
   return {};
@@ -262,11 +259,19 @@ std::string check_shape(const AlgorithmInfo& i, const AlgorithmShape& s) {
   };
   if (i.type != s.type) return "wrong algorithm type";
   if (i.block_bytes != s.block_bytes) return differs("block size", i.block_bytes, s.block_bytes);
-  if (i.digest_bytes != s.digest_bytes) return differs("digest size", i.digest_bytes, s.digest_bytes);
+  if (s.type == AlgorithmType::Aead) {
+    if (i.max_auth_bytes != s.digest_bytes) return differs("longest tag", i.max_auth_bytes, s.digest_bytes);
+  } else if (i.digest_bytes != s.digest_bytes) {
+    return differs("digest size", i.digest_bytes, s.digest_bytes);
+  }
   if (i.iv_bytes != s.iv_bytes) return differs("IV size", i.iv_bytes, s.iv_bytes);
   if (s.type == AlgorithmType::Skcipher) {
-    if (i.min_key_bytes != s.min_key_bytes) return differs("minimum key size", i.min_key_bytes, s.min_key_bytes);
-    if (i.max_key_bytes != s.max_key_bytes) return differs("maximum key size", i.max_key_bytes, s.max_key_bytes);
+    // RC4 takes 1 to 256 bytes of key, an engine's unit fewer.
+    const bool narrower = s.name == "ecb(arc4)" && i.min_key_bytes >= s.min_key_bytes && i.max_key_bytes <= s.max_key_bytes;
+    if (i.min_key_bytes != s.min_key_bytes && !narrower)
+      return differs("minimum key size", i.min_key_bytes, s.min_key_bytes);
+    if (i.max_key_bytes != s.max_key_bytes && !narrower)
+      return differs("maximum key size", i.max_key_bytes, s.max_key_bytes);
   }
   return {};
 }

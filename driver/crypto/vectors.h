@@ -30,7 +30,8 @@ struct AeadVector {
   std::string_view auth_key, key, iv, aad, plain, cipher, tag;  // hex
 };
 
-/// Sizes that every implementation of an algorithm must declare.
+/// Sizes that every implementation of an algorithm must declare; a cipher or AEAD may take fewer key sizes. Key sizes of
+/// an authenc(...) are the cipher's.
 struct AlgorithmShape {
   std::string_view name;
   AlgorithmType type;
@@ -40,9 +41,17 @@ struct AlgorithmShape {
 std::span<const CipherVector> cipher_vectors();
 std::span<const HashVector> hash_vectors();
 std::span<const AeadVector> aead_vectors();
+/// The key to set: for authenc(...) the blob of driver/crypto/authenc_key.h.
+std::vector<uint8_t> key_of(const AeadVector& v);
+
+std::span<const AlgorithmShape> shapes();
 /// Null when the name is not known.
 const AlgorithmShape* find_shape(std::string_view name);
+/// For an authenc(...) the bytes of the cipher key.
+bool key_bytes_are_legal(const AlgorithmShape& shape, size_t n);
+bool auth_bytes_are_legal(const AlgorithmShape& shape, unsigned n);
 
+/// Digits only; no digit is checked (see parse_hex below for input from people).
 std::vector<uint8_t> from_hex(std::string_view hex);
 
 }  // namespace sec::crypto
