@@ -28,6 +28,7 @@
 // ASSUMED: one CPU pass per XOR. A driver could fold the first XOR into a copy that it makes anyway.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct CompositionOptions {
   driver::DmaSpace* dma = nullptr;  // must outlive the transforms and their requests
   driver::CpuMeter* cpu = nullptr;  // likewise
   uint64_t block_ps = 0;            // software AES of one block: the tweak, the IV
+  /// The processor's part of the AEAD compositions: "ghash", "cbcmac(aes)"; bytes. May be empty.
+  std::function<void(std::string_view algorithm, size_t bytes)> charge_crypto;
   std::string module = "talitos";   // register_compositions: over this module's ciphers; empty: over all
 };
 

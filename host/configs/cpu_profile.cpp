@@ -59,6 +59,11 @@ CpuProfile p2020() {
   one("hmac(md5)", 1500, 8 * cycle, 'L', "ASSUMED: 8 cycles a byte and two more blocks");
   one("hmac(sha1)", 2200, 13 * cycle, 'L', "ASSUMED: 13 cycles a byte and two more blocks");
   one("hmac(sha256)", 3600, 25 * cycle, 'L', "ASSUMED: 25 cycles a byte and two more blocks");
+  one("hmac(sha224)", 3600, 25 * cycle, 'L', "ASSUMED: as hmac(sha256)");
+  one("hmac(sha384)", 6000, 40 * cycle, 'L', "ASSUMED: 40 cycles a byte on a 32-bit core and two more blocks");
+  one("hmac(sha512)", 6000, 40 * cycle, 'L', "ASSUMED: 40 cycles a byte on a 32-bit core and two more blocks");
+  one("ghash", 300, 20 * cycle, 'L', "ASSUMED: 20 cycles a byte, 4-bit tables");
+  one("cbcmac(aes)", 500, rate(34.5), 'L', "ASSUMED: as CBC with a 128-bit key");
   return p;
 }
 

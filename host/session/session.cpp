@@ -1,7 +1,7 @@
 #include "host/session/session.h"
 
 #include "common/diag.h"
-#include "host/compose/compose.h"
+#include "host/compose/compose_aead.h"
 #include "host/configs/cpu_profile.h"
 #include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
@@ -54,7 +54,11 @@ void Session::run(const std::function<void(Session&)>& body) {
         register_openssl(*registry_);
         register_ipsecmb(*registry_);
       }
-      if (options_.compositions) register_compositions(*registry_, {.dma = &platform_->dma(), .cpu = &platform_->cpu()});
+      if (options_.compositions) {
+        const CompositionOptions parts{.dma = &platform_->dma(), .cpu = &platform_->cpu(), .charge_crypto = [this](std::string_view a, size_t n) { charge_crypto(a, n); }};
+        register_compositions(*registry_, parts);
+        register_aead_compositions(*registry_, parts);
+      }
       if (tracer_) {  // the self-test is not traced
         engine().set_observer(tracer_.get());
         tlm_->on_cpu_state = [this](uint64_t t, TlmPlatform::CpuState s) {

@@ -4,4 +4,7 @@ if(TARGET sec_session)
   sec_test(unit_compose_engine LABEL unit
            SOURCES ${CMAKE_CURRENT_LIST_DIR}/compose_engine_test.cpp ${CMAKE_CURRENT_LIST_DIR}/../support/sc_main.cpp
            LIBS sec_session OpenSSL::Crypto)
+  sec_test(unit_compose_aead LABEL unit
+           SOURCES ${CMAKE_CURRENT_LIST_DIR}/compose_aead_test.cpp ${CMAKE_CURRENT_LIST_DIR}/../support/sc_main.cpp
+           LIBS sec_session sec_compose OpenSSL::Crypto)
 endif()
