@@ -40,32 +40,43 @@ static_assert(kCiphers[5].header == 0x20200010 && kCiphers[6].header == 0x206000
 
 std::span<const CipherAlg> cipher_algs() { return kCiphers; }
 
+void Device::offer(const crypto::AlgorithmInfo& info, uint32_t header,
+                   const std::function<void(crypto::Algorithm&, const crypto::AlgorithmInfo&)>& set) {
+  if (!registry_ || !can_run(header)) return;
+  infos_.push_back(std::make_unique<crypto::AlgorithmInfo>(info));
+  crypto::AlgorithmInfo& kept = *infos_.back();
+  kept.module = "talitos";
+  kept.async = true;
+  crypto::Algorithm algorithm{kept, {}, {}, {}};
+  set(algorithm, kept);
+  const Status s = registry_->add(std::move(algorithm));
+  if (s == Status::Ok || s == Status::BadMessage) registered_.push_back(kept.driver);
+  if (s != Status::Ok)
+    log(Platform::Level::Error, fmt::format("{} alg registration failed: {} {}", kept.driver, errno_name(s),
+                                            registry_->selftest_failure(kept.driver)));
+}
+
+void Device::register_ciphers() {
+  for (const CipherAlg& a : kCiphers) {
+    crypto::AlgorithmInfo info;
+    info.name = a.name;
+    info.driver = a.driver;
+    info.priority = kPriority;
+    info.block_bytes = a.block_bytes;
+    info.min_key_bytes = a.min_key_bytes;
+    info.max_key_bytes = a.max_key_bytes;
+    info.iv_bytes = a.iv_bytes;
+    offer(info, a.header, [this, &a](crypto::Algorithm& algorithm, const crypto::AlgorithmInfo& kept) {
+      algorithm.make_skcipher = [this, &a, &kept] { return std::make_unique<TalitosSkcipher>(*this, a, kept); };
+    });
+  }
+}
+
+/// Linux's order: ciphers, AEADs, hashes. [LX]
 Status Device::register_algorithms(crypto::Registry& registry) {
   if (!probed_ || registry_) return Status::Invalid;
   registry_ = &registry;
-  for (const CipherAlg& a : kCiphers) {
-    if (!(properties_.descriptor_types_mask >> a.type() & 1)) continue;
-    if (!(properties_.exec_units_mask >> static_cast<unsigned>(a.unit()) & 1)) continue;
-    auto info = std::make_unique<crypto::AlgorithmInfo>();
-    info->name = a.name;
-    info->driver = a.driver;
-    info->module = "talitos";
-    info->priority = kPriority;
-    info->async = true;
-    info->block_bytes = a.block_bytes;
-    info->min_key_bytes = a.min_key_bytes;
-    info->max_key_bytes = a.max_key_bytes;
-    info->iv_bytes = a.iv_bytes;
-    const crypto::AlgorithmInfo* kept = info.get();
-    infos_.push_back(std::move(info));
-    crypto::Algorithm algorithm{
-        *kept, [this, &a, kept] { return std::make_unique<TalitosSkcipher>(*this, a, *kept); }, {}};
-    const Status s = registry.add(std::move(algorithm));
-    if (s == Status::Ok || s == Status::BadMessage) registered_.emplace_back(a.driver);
-    if (s != Status::Ok)
-      log(Platform::Level::Error, fmt::format("{} alg registration failed: {} {}", a.driver, errno_name(s),
-                                              registry.selftest_failure(a.driver)));
-  }
+  register_ciphers();
   log(Platform::Level::Info, fmt::format("{} algorithms registered in /proc/crypto", properties_.compatible.front()));
   transform_counter_ = 0;  // the self-tests' transforms do not count: the first one lands on channel 1
   return Status::Ok;

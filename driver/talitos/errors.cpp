@@ -89,7 +89,7 @@ void Device::configure_channel(Channel& ch) { platform_.write32(ch.base + kCccr 
 /// FIFO empty and all state machines at rest. [FB]
 bool Device::channel_idle(const Channel& ch) {
   const uint32_t hi = platform_.read32(ch.base + kCcpsr), lo = platform_.read32(ch.base + kCcpsr + 4);
-  if (sec3_) {
+  if (generation_ == regs::Generation::Sec3) {
     constexpr uint64_t kBusy = regs::kCCPSR3.mask("GET_STATE") | regs::kCCPSR3.mask("PUT_STATE") |
                                regs::kCCPSR3.mask("MAIN_STATE") | regs::kCCPSR3.mask("FF_LEVEL");
     return !((uint64_t{hi} << 32 | lo) & kBusy);
@@ -104,7 +104,7 @@ bool Device::channel_idle(const Channel& ch) {
 /// Runs inside the interrupt handler, with the error interrupt acknowledged.
 void Device::channel_error(Channel& ch) {
   using namespace regs;
-  const Generation generation = sec3_ ? Generation::Sec3 : Generation::Sec2;
+  const Generation generation = generation_;
   const uint32_t errors = platform_.read32(ch.base + kCcpsr + 4) & lo32(channel_error::kAll);
   for (unsigned b = 0; b < stats_.channel_errors.size(); ++b) stats_.channel_errors[b] += errors >> b & 1;
 
@@ -136,7 +136,7 @@ void Device::channel_error(Channel& ch) {
     }
     if (!located) {
       ++stats_.offender_not_found;
-      for (bad = ch.tail; bad != ch.head && ch.slot(bad).edesc->descriptor[0] == kDoneByte;) ++bad;
+      for (bad = ch.tail; bad != ch.head && *ch.slot(bad).done == kDoneByte;) ++bad;
     }
     report(ch, errors, cdpr, located ? &ch.slot(bad) : nullptr);
     const bool exists = bad != ch.head;
@@ -145,7 +145,7 @@ void Device::channel_error(Channel& ch) {
       return recover_device(fmt::format("channel {} does not continue", ch.index), exists ? &ch : nullptr, bad);
     while (exists && ch.tail < bad)
       // Before the offender everything is done; a hole there was skipped by the engine and will never be.
-      retire(ch, ch.slot(ch.tail).edesc->descriptor[0] == kDoneByte ? Status::Ok : Status::Io);
+      retire(ch, *ch.slot(ch.tail).done == kDoneByte ? Status::Ok : Status::Io);
     if (exists) retire(ch, Status::Invalid);
     flush_channel(ch);
     return;
@@ -154,7 +154,7 @@ void Device::channel_error(Channel& ch) {
     ++stats_.single_overflows;
     log(Platform::Level::Error,
         fmt::format("channel {}: fetch FIFO overflow, the engine dropped a descriptor", ch.index));
-    if (sec3_) platform_.write32(ch.base + kCcpsr + 4, kSof);  // [USP]; SEC 2 clears it with the next descriptor
+    if (generation_ == regs::Generation::Sec3) platform_.write32(ch.base + kCcpsr + 4, kSof);  // [USP]; SEC 2 clears it with the next descriptor
     ch.overflow_suspect = true;
     flush_channel(ch);
     return;
@@ -176,7 +176,7 @@ void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offe
   const Descriptor d = Descriptor::load(raw);
   std::string text =
       fmt::format("channel {}: error {:04x} ({}), ", ch.index, errors,
-                  decode(ccpsr(sec3_ ? Generation::Sec3 : Generation::Sec2).fields, errors & channel_error::kAll));
+                  decode(ccpsr(generation_).fields, errors & channel_error::kAll));
   if (offender)
     text += fmt::format("descriptor {:x}", cdpr);
   else
@@ -203,7 +203,7 @@ bool Device::continue_channel(Channel& ch, BusAddr offender) {
   using namespace regs;
   const uint32_t con = hi32(kCCCR.mask("CON"));
   const uint64_t halting =
-      channel_error::kAll & ~channel_error::not_halting(sec3_ ? Generation::Sec3 : Generation::Sec2);
+      channel_error::kAll & ~channel_error::not_halting(generation_);
   // ERRATUM: on SEC 3.1 the error field sometimes survives the first CON. [USP] The second is given only while the
   // channel still stands at the same descriptor, for CON abandons whatever is current.
   for (int i = 0; i < 2; ++i) {
@@ -224,13 +224,13 @@ bool Device::continue_channel(Channel& ch, BusAddr offender) {
 /// channel is at rest.
 void Device::resolve_overflow(Channel& ch) {
   bool dropped = false;
-  for (uint64_t c = ch.tail + 1; c < ch.head && !dropped; ++c) dropped = ch.slot(c).edesc->descriptor[0] == kDoneByte;
+  for (uint64_t c = ch.tail + 1; c < ch.head && !dropped; ++c) dropped = *ch.slot(c).done == kDoneByte;
   if (!dropped && ch.in_flight() == 1) {
     // Alone on the ring: it runs now, or never.
     for (unsigned i = 0; i < kPollTries; ++i) {
       const bool idle = channel_idle(ch);
       platform_.sync_for_cpu();
-      if (ch.slot(ch.tail).edesc->descriptor[0] == kDoneByte) return retire(ch, Status::Ok);
+      if (*ch.slot(ch.tail).done == kDoneByte) return retire(ch, Status::Ok);
       dropped = idle;
       if (dropped) break;
       platform_.relax(kPollNs);
@@ -262,7 +262,7 @@ void Device::recover_device(std::string_view why, const Channel* culprit, uint64
     const bool held = ch.pumping;
     ch.pumping = true;  // nothing is sent before all of the old is gone
     while (ch.tail < until[ch.index]) {
-      const bool done = ch.slot(ch.tail).edesc->descriptor[0] == kDoneByte;
+      const bool done = *ch.slot(ch.tail).done == kDoneByte;
       const bool blamed = &ch == culprit && ch.tail == bad;
       if (!done && !blamed) ++stats_.purged;
       retire(ch, done ? Status::Ok : blamed ? Status::Invalid : Status::Io);
@@ -299,7 +299,7 @@ bool Device::poll_timeouts() {
     write_imr(0);
     platform_.sync_for_cpu();
     const uint64_t late = ch.tail;
-    if (ch.slot(late).edesc->descriptor[0] != kDoneByte) {
+    if (*ch.slot(late).done != kDoneByte) {
       any = true;
       ++stats_.timeouts;
       log(Platform::Level::Error,
@@ -312,7 +312,7 @@ bool Device::poll_timeouts() {
       ch.pumping = true;
       if (alive)
         for (uint64_t c = late + 1; c != resend_until; ++c)
-          if (ch.slot(c).edesc->descriptor[0] != kDoneByte) {
+          if (*ch.slot(c).done != kDoneByte) {
             platform_.write32(ch.base + regs::kFF.offset_bytes, hi32(ch.slot(c).bus));
             platform_.write32(ch.base + regs::kFF.offset_bytes + 4, lo32(ch.slot(c).bus));
           }

@@ -7,7 +7,7 @@
 namespace sec::driver {
 
 TalitosSkcipher::TalitosSkcipher(Device& device, const CipherAlg& alg, const crypto::AlgorithmInfo& info)
-    : device_(device), alg_(alg), info_(info), channel_(&device.channels_[device.next_channel()]) {
+    : device_(device), alg_(alg), info_(info), channel_(&device.assign_channel()) {
   const uint32_t done = static_cast<uint32_t>(regs::kHeader.mask("DN") >> 32);
   constexpr uint32_t kEncryptBit = 0x00100000;  // ED, bit 0 of MODE0, in AESU and DEU alike [T23]
   program_.header[0] = alg.header | done;
@@ -44,16 +44,14 @@ Status TalitosSkcipher::set_key(std::span<const uint8_t> key, uint32_t key_flags
   }
   // A slot that requests in flight still use is left to them.
   if (!program_.key || program_.key->refs > 1) {
-    auto* slot = static_cast<KeySlot*>(device_.dma_.alloc(sizeof(KeySlot), 64));
+    KeySlot* slot = device_.new_key();
     drop_key();
     if (!slot) return Status::NoMemory;
-    slot->refs = 1;
     program_.key = slot;
   }
   std::memcpy(program_.key->key, key.data(), key.size());
   program_.key->size_bytes = static_cast<uint32_t>(key.size());
-  program_.key_pointer =
-      regs::PointerDword::to(device_.dma_.bus_addr(program_.key->key), static_cast<uint16_t>(key.size())).encode();
+  program_.key_pointer = device_.pointer_to(program_.key->key, key.size());
   return Status::Ok;
 }
 

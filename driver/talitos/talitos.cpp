@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
@@ -21,10 +22,9 @@ constexpr uint32_t kIcr = regs::kControllerBase + regs::kICR.offset_bytes;
 constexpr uint32_t kIto = hi32(regs::kISR.mask("ITO"));
 constexpr uint8_t kDoneByte = 0xff;
 constexpr unsigned kMappingsReserved = 2 * kInlineEntries;
-constexpr unsigned kPendingReserved = 64;
+constexpr unsigned kJobsReserved = 64;
 
 constexpr uint64_t pointer(BusAddr a, size_t n) { return uint64_t{n} << 48 | a; }
-constexpr uint64_t kJump = regs::kPointer.mask("J");
 
 bool has(const DeviceProperties& p, std::string_view name) {
   return std::find(p.compatible.begin(), p.compatible.end(), name) != p.compatible.end();
@@ -50,17 +50,18 @@ Device::~Device() {
     if (reset_device() != Status::Ok) log(Platform::Level::Error, "the engine does not leave reset at unload");
   }
   for (Channel& ch : channels_) dma_.free(ch.ring);
-  for (Pending& p : pending_store_) dma_.free(p.stream_iv);
+  for (CipherJob& j : job_store_) dma_.free(j.stream_iv);
+  dma_.free(areas_);
 }
 
 Status Device::probe(const DeviceProperties& p) {
   if (probed_) return Status::Invalid;
   const bool sec1 = has(p, "fsl,sec1.0") || has(p, "fsl,sec1.2");
-  sec3_ = has(p, "fsl,sec3.0");
+  const bool sec3 = has(p, "fsl,sec3.0");
   const bool bad = !has(p, "fsl,sec2.0") || sec1 || !std::has_single_bit(p.num_channels) ||
                    p.num_channels > regs::kMaxChannels || p.channel_fifo_len < 2 || p.exec_units_mask == 0 ||
                    p.descriptor_types_mask == 0 || p.interrupts < 1 || p.interrupts > 2 ||
-                   (p.interrupts == 2 && !sec3_);  // the second line needs MCR[RCAn]
+                   (p.interrupts == 2 && !sec3);  // the second line needs MCR[RCAn]
   if (bad) {
     log(Platform::Level::Error, "invalid property data in device tree node");
     return Status::Invalid;
@@ -71,6 +72,7 @@ Status Device::probe(const DeviceProperties& p) {
     return Status::Invalid;
   }
   properties_ = p;
+  generation_ = sec3 ? regs::Generation::Sec3 : regs::Generation::Sec2;
   channel_count_ = p.num_channels;
   line_count_ = p.interrupts;
   channel_config_ =
@@ -100,15 +102,22 @@ Status Device::probe(const DeviceProperties& p) {
     for (uint32_t k = 0; k < ring_slots; ++k) {
       ch.slots[k].edesc = &ch.ring[k];
       ch.slots[k].bus = dma_.bus_addr(&ch.ring[k]);
+      ch.slots[k].done = ch.ring[k].descriptor;
+      ch.slots[k].channel = static_cast<uint8_t>(i);
       ch.extras[k].mappings.reserve(kMappingsReserved);
     }
   }
-  for (unsigned i = 0; memory && i < kPendingReserved; ++i) {
-    Pending& n = pending_store_.emplace_back();
-    n.stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
-    memory = n.stream_iv != nullptr;
-    n.next = pending_free_;
-    pending_free_ = &n;
+  areas_ = memory ? static_cast<JobArea*>(dma_.alloc(channel_count_ * ring_slots * sizeof(JobArea), alignof(JobArea)))
+                  : nullptr;
+  memory = areas_ != nullptr;
+  for (Channel& ch : channels_)
+    for (uint32_t k = 0; memory && k < ring_slots; ++k) ch.extras[k].area = areas_ + ch.index * ring_slots + k;
+  for (unsigned i = 0; memory && i < kJobsReserved; ++i) {
+    CipherJob& j = job_store_.emplace_back();
+    j.stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
+    memory = j.stream_iv != nullptr;
+    j.next = job_free_;
+    job_free_ = &j;
   }
   Status s = memory ? Status::Ok : Status::NoMemory;
   if (s == Status::Ok) s = init_device();
@@ -116,10 +125,12 @@ Status Device::probe(const DeviceProperties& p) {
     log(Platform::Level::Error,
         s == Status::NoMemory ? "no DMA memory for the descriptor rings" : "failed to initialize device");
     for (Channel& ch : channels_) dma_.free(ch.ring);
-    for (Pending& n : pending_store_) dma_.free(n.stream_iv);
+    for (CipherJob& j : job_store_) dma_.free(j.stream_iv);
+    dma_.free(areas_);
+    areas_ = nullptr;
     channels_.clear();
-    pending_store_.clear();
-    pending_free_ = nullptr;
+    job_store_.clear();
+    job_free_ = nullptr;
     return s;
   }
   for (unsigned l = 0; l < line_count_; ++l) {
@@ -142,6 +153,20 @@ Status Device::probe(const DeviceProperties& p) {
   return Status::Ok;
 }
 
+bool Device::compatible_with(std::string_view version) const { return has(properties_, version); }
+
+bool Device::can_run(uint32_t header) const {
+  const regs::HeaderWord h = regs::HeaderWord::decode(header);
+  return properties_.descriptor_types_mask >> h.type & 1 && properties_.exec_units_mask >> h.sel0 & 1 &&
+         (h.sel1 == 0 || (properties_.exec_units_mask >> h.sel1 & 1));
+}
+
+KeySlot* Device::new_key() {
+  auto* k = static_cast<KeySlot*>(dma_.alloc(sizeof(KeySlot), 64));
+  if (k) k->refs = 1;
+  return k;
+}
+
 /// A ring does not cross a 4 GiB boundary, so that the high word of its addresses is one.
 Edesc* Device::alloc_ring(uint32_t slots) {
   const size_t n = slots * sizeof(Edesc);
@@ -160,7 +185,7 @@ DeviceStats Device::stats() const {
 
 size_t Device::outstanding() const {
   size_t n = 0;
-  for (const Channel& ch : channels_) n += ch.in_flight() + ch.pending.size();
+  for (const Channel& ch : channels_) n += ch.in_flight() + ch.pending.size() + (ch.current ? 1 : 0);
   return n;
 }
 
@@ -168,14 +193,25 @@ size_t Device::outstanding() const {
 
 inline void Device::write_descriptor(Slot& s, uint32_t header, const CipherProgram& p, BusAddr iv_in, BusAddr iv_out,
                                      uint64_t in, uint64_t out) {
-  // p0 and p6 of these types are unused; the ring's memory was zero and nobody writes there.
+  // p0 and p6 of these types are unused: the ring's memory was zero, and what jobs write there is cleared again.
   uint8_t* d = s.edesc->descriptor;
+  const uint64_t context_in = p.iv_bytes ? pointer(iv_in, p.iv_bytes) : 0;
+  const uint64_t context_out = p.iv_bytes ? pointer(iv_out, p.iv_bytes) : 0;
+  if (sec1()) [[unlikely]] {
+    put_header(d, header);
+    put_pointer(d, 1, context_in);
+    put_pointer(d, 2, p.key_pointer);
+    put_pointer(d, 3, in);
+    put_pointer(d, 4, out);
+    put_pointer(d, 5, context_out);
+    return;
+  }
   store_be64(d, uint64_t{header} << 32);
-  store_be64(d + 16, p.iv_bytes ? pointer(iv_in, p.iv_bytes) : 0);
+  store_be64(d + 16, context_in);
   store_be64(d + 24, p.key_pointer);
   store_be64(d + 32, in);
   store_be64(d + 40, out);
-  store_be64(d + 48, p.iv_bytes ? pointer(iv_out, p.iv_bytes) : 0);
+  store_be64(d + 48, context_out);
 }
 
 /// The high word of the fetch FIFO, the same for all slots of a ring; writing the low word enqueues. [LX][USP]
@@ -189,7 +225,17 @@ inline void Device::start(Channel& ch, Slot& s, size_t size_bytes) {
   ch.bytes += size_bytes;
   const uint64_t in_flight = ch.head - ch.tail;
   if (in_flight > ch.max_in_flight) ch.max_in_flight = in_flight;
+  if (sec1()) [[unlikely]]
+    return issue(ch);
   platform_.write32(ch.base + regs::kFF.offset_bytes + 4, static_cast<uint32_t>(s.bus));
+}
+
+/// SEC 1 has one Fetch Register and no FIFO behind it: the ring's slots are handed over one at a time. ASSUMED: what
+/// writing it while the channel is busy does is not known.
+void Device::issue(Channel& ch) {
+  if (dead_ || ch.issued != ch.tail || ch.issued == ch.head) return;
+  const BusAddr a = ch.slot(ch.issued++).bus;
+  platform_.write32(ch.base + regs::kFF.offset_bytes + 4, static_cast<uint32_t>(a));
 }
 
 Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt) {
@@ -202,14 +248,14 @@ Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::Skciphe
     return Status::Invalid;
   if (dead_) [[unlikely]]
     return Status::Io;
-  if (ch.in_flight() >= ch.limit || !ch.pending.empty() || n > kMaxDescriptorBytes) [[unlikely]]
+  if (ch.full() || n > max_bytes_) [[unlikely]]
     return submit_slow(ch, p, r, encrypt);
   if (!r.src || !r.dst) [[unlikely]]
     return Status::Invalid;
   announce(ch);
   if (!p.key || dead_) [[unlikely]]
     return dead_ ? Status::Io : Status::NoKey;  // a callback may have done that
-  if (ch.in_flight() >= ch.limit || !ch.pending.empty()) [[unlikely]]
+  if (ch.full()) [[unlikely]]
     return submit_slow(ch, p, r, encrypt);
 
   cpu_.charge(Cost::SubmitRequest);
@@ -221,13 +267,13 @@ Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::Skciphe
   s.flags = 0;
   // CTR input is rounded up for the AESU [LX]: what the engine fetches behind the source need only be readable.
   if (r.src->count && a->size_bytes >= n && dma_.contains(a->data, readable) && r.dst->count && b->size_bytes >= n &&
-      dma_.contains(b->data, n)) [[likely]] {
+      dma_.contains(b->data, n) && !(reinterpret_cast<uintptr_t>(b->data) & write_align_)) [[likely]] {
     in = pointer(dma_.bus_addr(a->data), readable);
     out = pointer(dma_.bus_addr(b->data), n);
     cpu_.charge(Cost::MapSegment, r.src == r.dst ? 1 : 2);
   } else {
     crypto::ScatterWalk src(r.src), dst(r.dst);
-    if (const Status e = build_lists(ch, s, p, src, dst, r.src == r.dst, n, &in, &out); e != Status::Ok) return e;
+    if (const Status e = build_lists(s, p, src, dst, r.src == r.dst, n, &in, &out); e != Status::Ok) return e;
   }
   if (p.iv_bytes == 16)
     std::memcpy(s.edesc->iv, r.iv, 16);
@@ -246,44 +292,169 @@ Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::Skciphe
 
 /// The ring is full, or somebody waits already, or the request needs several descriptors.
 Status Device::submit_slow(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt) {
-  const bool full = ch.in_flight() >= ch.limit || !ch.pending.empty();
-  if (full && !(r.flags & crypto::kMayBacklog)) {
+  if (ch.full() && !(r.flags & crypto::kMayBacklog)) {
     ++stats_.refused_full;
     return Status::NoSpace;
   }
   crypto::ScatterWalk src(r.src), dst(r.dst);
   if (!src.skip(r.size_bytes) || !dst.skip(r.size_bytes)) return Status::Invalid;
-  Pending* n = new_pending();
-  n->stream = r.size_bytes > kMaxDescriptorBytes;
-  if (n->stream && !n->stream_iv) n->stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
-  if (n->stream && !n->stream_iv) {
-    free_pending(n);
+  CipherJob* j = new_cipher_job();
+  j->stream = r.size_bytes > max_bytes_;
+  if (j->stream && !j->stream_iv) j->stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
+  if (j->stream && !j->stream_iv) {
+    free_cipher_job(j);
     return Status::NoMemory;
   }
-  n->program = p;
-  n->src_list = r.src;
-  n->dst_list = r.dst;
-  n->src = crypto::ScatterWalk(r.src);
-  n->dst = crypto::ScatterWalk(r.dst);
-  n->remaining_bytes = r.size_bytes;
-  n->complete = r.complete;
-  n->context = r.context;
-  n->iv = r.iv;
-  if (p.iv_bytes) std::memcpy(n->iv_copy, r.iv, p.iv_bytes);  // the caller's buffer may change from now on
-  if (n->stream && p.iv_bytes) std::memcpy(n->stream_iv, n->iv_copy, p.iv_bytes);
-  n->encrypt = encrypt;
-  n->backlogged = full;
+  j->build = build_cipher;
+  j->finish = finish_cipher;
+  j->program = p;
+  j->src_list = r.src;
+  j->dst_list = r.dst;
+  j->src = crypto::ScatterWalk(r.src);
+  j->dst = crypto::ScatterWalk(r.dst);
+  j->remaining_bytes = r.size_bytes;
+  j->complete = r.complete;
+  j->context = r.context;
+  j->iv = r.iv;
+  if (p.iv_bytes) std::memcpy(j->iv_copy, r.iv, p.iv_bytes);  // the caller's buffer may change from now on
+  if (j->stream && p.iv_bytes) std::memcpy(j->stream_iv, j->iv_copy, p.iv_bytes);
+  j->encrypt = encrypt;
   ++p.key->refs;
-  if (n->stream) ++stats_.split_requests;
-  // A queue of limit 0 is a pure backlog; a long request on an idle ring starts at once and is not told so.
-  static_cast<void>(ch.pending.enqueue(n, true));
-  if (full) {
-    ++stats_.backlogged;
-    stats_.max_backlog = std::max<uint64_t>(stats_.max_backlog, ch.pending.size());
-    return Status::Busy;
+  if (j->stream) ++stats_.split_requests;
+  const Status s = submit_job(ch, *j, r.flags);
+  if (!accepted(s)) {
+    unref(p.key);
+    free_cipher_job(j);
   }
+  return s;
+}
+
+/// The next piece of a cipher request.
+Status Device::build_cipher(Job& job, Device& d, Slot& s) {
+  auto& j = static_cast<CipherJob&>(job);
+  const CipherProgram& program = j.program;
+  const size_t n = std::min(j.remaining_bytes, d.max_bytes_);
+  uint64_t in = 0, out = 0;
+  const Status e = d.build_lists(s, program, j.src, j.dst, j.src_list == j.dst_list, n, &in, &out);
+  if (e != Status::Ok) return e;
+  j.remaining_bytes -= n;
+  j.piece_bytes = n;
+  if (j.remaining_bytes) j.more = Job::More::AtOnce;
+  if (j.stream) {
+    // The engine hands the IV from piece to piece itself: a channel works strictly in order, and stores the
+    // context before it fetches the next descriptor.
+    const BusAddr first = d.dma_.bus_addr(j.stream_iv), carried = first + 16;
+    d.write_descriptor(s, program.header[j.encrypt], program, j.first_piece ? first : carried, carried, in, out);
+    j.first_piece = false;
+  } else {
+    std::memcpy(s.edesc->iv, j.iv_copy, program.iv_bytes);
+    d.write_descriptor(s, program.header[j.encrypt], program, s.bus + offsetof(Edesc, iv),
+                       s.bus + offsetof(Edesc, iv_out), in, out);
+    // From here it is a common request.
+    s.flags &= static_cast<uint8_t>(~Slot::kJob);
+    s.bytes = n;
+    s.complete = j.complete;
+    s.context = j.context;
+    s.iv = j.iv;
+    s.iv_bytes = program.iv_bytes;
+    s.key = program.key;  // the reference moves to the slot
+    d.free_cipher_job(&j);
+  }
+  return Status::Ok;
+}
+
+Status Device::finish_cipher(Job& job, Device& d, Status status) {
+  auto& j = static_cast<CipherJob&>(job);
+  if (status == Status::Ok && j.program.iv_bytes) std::memcpy(j.iv, j.stream_iv + 16, j.program.iv_bytes);
+  d.unref(j.program.key);
+  d.free_cipher_job(&j);
+  return status;
+}
+
+CipherJob* Device::new_cipher_job() {
+  auto* j = static_cast<CipherJob*>(job_free_);
+  if (j)
+    job_free_ = j->next;
+  else
+    j = &job_store_.emplace_back();  // the backlog grows; never on the way of a request that fits the ring
+  uint8_t* const keep = j->stream_iv;
+  *j = CipherJob{};
+  j->stream_iv = keep;
+  return j;
+}
+
+void Device::free_cipher_job(CipherJob* j) {
+  j->next = job_free_;
+  job_free_ = j;
+}
+
+// --- Jobs ----------------------------------------------------------------------------------------------------------
+
+Status Device::submit_job(Channel& ch, Job& j, uint32_t request_flags) {
+  if (dead_) return Status::Io;
+  j.in_flight = 0;
+  j.status = Status::Ok;
+  j.more = Job::More::No;
+  j.backlogged = false;
+  if (ch.full()) return queue_job(ch, j, request_flags);
+  announce(ch);
+  if (dead_) return Status::Io;  // a callback may have done that
+  if (ch.full()) return queue_job(ch, j, request_flags);
+  Slot& s = ch.slot(ch.head);
+  if (const Status e = build_job(s, j); e != Status::Ok) return e;
+  if (!(s.flags & Slot::kJob) || j.more == Job::More::No) {
+    start(ch, s, s.bytes);
+    return Status::InProgress;
+  }
+  ch.current = &j;
+  const bool held = std::exchange(ch.pumping, true);  // the other pieces are sent from here, not from the doorbell
+  start(ch, s, s.bytes);
+  ch.pumping = held;
   pump(ch);
   return Status::InProgress;
+}
+
+Status Device::queue_job(Channel& ch, Job& j, uint32_t request_flags) {
+  if (!(request_flags & crypto::kMayBacklog)) {
+    ++stats_.refused_full;
+    return Status::NoSpace;
+  }
+  j.backlogged = true;
+  static_cast<void>(ch.pending.enqueue(&j, true));  // a queue of limit 0 is a pure backlog
+  ++stats_.backlogged;
+  stats_.max_backlog = std::max<uint64_t>(stats_.max_backlog, ch.pending.size());
+  return Status::Busy;
+}
+
+/// Fills the slot with the job's next descriptor.
+Status Device::build_job(Slot& s, Job& j) {
+  cpu_.charge(Cost::SubmitRequest);
+  std::memset(s.edesc->descriptor, 0, sizeof s.edesc->descriptor);
+  s.flags = Slot::kJob;
+  s.job = &j;
+  s.key = nullptr;
+  s.complete = nullptr;
+  s.iv_bytes = 0;
+  j.more = Job::More::No;
+  const Status e = j.build(j, *this, s);
+  if (e == Status::Ok) {
+    if (s.flags & Slot::kJob) {
+      ++j.in_flight;
+      s.bytes = j.piece_bytes;
+    }
+    return e;
+  }
+  release(s);
+  std::memset(s.edesc->descriptor, 0, sizeof s.edesc->descriptor);
+  j.more = Job::More::No;
+  return e;
+}
+
+void Device::end_job(Job& j, Status status) {
+  const crypto::Completion complete = j.complete;
+  void* const context = j.context;
+  if (j.finish) status = j.finish(j, *this, status);
+  if (complete) complete(context, status);
 }
 
 /// Moves what waits into free ring slots, in order. Not re-entered: doorbells and callbacks may come back here.
@@ -291,202 +462,44 @@ void Device::pump(Channel& ch) {
   if (ch.pumping) return;
   ch.pumping = true;
   while (!dead_ && ch.in_flight() < ch.limit) {
-    Pending* p = ch.pending.front();
-    if (!p) break;
-    announce(ch);
-    if (ch.in_flight() >= ch.limit || ch.pending.front() != p) continue;
-    if (!p->started) {
-      p->started = true;
-      // p stays at the head meanwhile, so what the callback submits queues behind it.
-      if (p->backlogged) p->complete(p->context, Status::InProgress);
+    if (!ch.current) {
+      Job* unused = nullptr;
+      Job* const next = ch.pending.dequeue(&unused);
+      if (!next) break;
+      ch.current = next;  // so what the callback submits queues behind it
+      if (next->backlogged) {
+        if (next->complete) next->complete(next->context, Status::InProgress);
+        continue;
+      }
     }
-    start_piece(ch, p);
+    Job* const j = ch.current;
+    const auto waits = [j] { return j->more == Job::More::AfterDone && j->in_flight; };
+    if (waits()) break;
+    announce(ch);
+    if (dead_ || ch.in_flight() >= ch.limit || ch.current != j || waits()) continue;
+    Slot& s = ch.slot(ch.head);
+    const Status e = build_job(s, *j);
+    if (e != Status::Ok) {
+      ch.current = nullptr;
+      if (j->status == Status::Ok) j->status = e;
+      if (!j->in_flight) end_job(*j, j->status);  // else with its last piece in flight
+      continue;
+    }
+    if (!(s.flags & Slot::kJob) || j->more == Job::More::No) ch.current = nullptr;
+    start(ch, s, s.bytes);
   }
   ch.pumping = false;
 }
 
-/// Sends the next piece of the queue's head. When that fails the request ends here, or with its last piece in flight.
-void Device::start_piece(Channel& ch, Pending* p) {
-  Pending* unused = nullptr;
-  const CipherProgram& program = p->program;
-  Slot& s = ch.slot(ch.head);
-  const size_t n = std::min(p->remaining_bytes, kMaxDescriptorBytes);
-  uint64_t in = 0, out = 0;
-  s.flags = 0;
-  cpu_.charge(Cost::SubmitRequest);
-  const Status e = build_lists(ch, s, program, p->src, p->dst, p->src_list == p->dst_list, n, &in, &out);
-  if (e != Status::Ok) {
-    static_cast<void>(ch.pending.dequeue(&unused));
-    p->remaining_bytes = 0;
-    if (p->status == Status::Ok) p->status = e;
-    if (p->pieces_in_flight) return;
-    const auto complete = p->complete;
-    void* context = p->context;
-    const Status status = p->status;
-    unref(program.key);
-    free_pending(p);
-    complete(context, status);
-    return;
-  }
-  p->remaining_bytes -= n;
-  s.iv_bytes = program.iv_bytes;
-  if (p->stream) {
-    // The engine hands the IV from piece to piece itself: a channel works strictly in order, and stores the
-    // context before it fetches the next descriptor.
-    const BusAddr first = dma_.bus_addr(p->stream_iv), carried = first + 16;
-    write_descriptor(s, program.header[p->encrypt], program, p->first_piece ? first : carried, carried, in, out);
-    p->first_piece = false;
-    ++p->pieces_in_flight;
-    s.flags |= Slot::kStream;
-    s.stream = p;
-    s.key = nullptr;
-    s.complete = nullptr;
-    if (p->remaining_bytes == 0) static_cast<void>(ch.pending.dequeue(&unused));
-  } else {
-    std::memcpy(s.edesc->iv, p->iv_copy, program.iv_bytes);
-    write_descriptor(s, program.header[p->encrypt], program, s.bus + offsetof(Edesc, iv),
-                     s.bus + offsetof(Edesc, iv_out), in, out);
-    s.complete = p->complete;
-    s.context = p->context;
-    s.iv = p->iv;
-    s.key = program.key;  // the reference moves to the slot
-    static_cast<void>(ch.pending.dequeue(&unused));
-    free_pending(p);
-  }
-  start(ch, s, n);
-}
-
-Status Device::build_lists(Channel& ch, Slot& s, const CipherProgram& p, crypto::ScatterWalk& src,
-                           crypto::ScatterWalk& dst, bool in_place, size_t size_bytes, uint64_t* in, uint64_t* out) {
-  SlotExtras& x = ch.extras[&s - ch.slots];
-  const size_t tail = p.pad_input ? size_bytes & 15 : 0;
-  Status e;
-  if (in_place && !tail) {
-    const crypto::ScatterWalk start_of_piece = src;
-    e = build_side(s, x, src, size_bytes, 0, Direction::Bidirectional, s.edesc->src_table, &x.src_table, in);
-    *out = *in;
-    if (e == Status::Ok) {
-      dst = start_of_piece;
-      static_cast<void>(dst.skip(size_bytes));
-    }
-  } else {
-    e = build_side(s, x, src, size_bytes - tail, tail, Direction::ToDevice, s.edesc->src_table, &x.src_table, in);
-    if (e == Status::Ok)
-      e = build_side(s, x, dst, size_bytes, 0, Direction::FromDevice, s.edesc->dst_table, &x.dst_table, out);
-  }
-  if (e != Status::Ok && s.flags) release_lists(s, x);
-  return e;
-}
-
-/// Maps `size_bytes` of the list, plus `tail_bytes` that are copied into the padded tail block (CTR input whose
-/// bytes behind the end must not be fetched from the caller's memory), as one pointer dword.
-Status Device::build_side(Slot& s, SlotExtras& x, crypto::ScatterWalk& walk, size_t size_bytes, size_t tail_bytes,
-                          Direction direction, uint8_t* inline_table, void** big_table, uint64_t* result) {
-  size_t entries = tail_bytes ? 1 : 0;
-  {
-    crypto::ScatterWalk count = walk;
-    for (size_t left = size_bytes; left;) {
-      const size_t n = count.take(left).size_bytes;
-      if (!n) return Status::Invalid;  // the list is shorter than the request
-      left -= n;
-      ++entries;
-    }
-  }
-  uint8_t* table = inline_table;
-  if (entries > kInlineEntries) {
-    table = static_cast<uint8_t*>(dma_.alloc(entries * regs::kLinkEntryBytes, 64));
-    if (!table) return Status::NoMemory;
-    *big_table = table;
-    s.flags |= Slot::kTables;
-  }
-  uint64_t single = 0;
-  uint8_t* at = table;
-  const auto emit = [&](BusAddr address, size_t n) {
-    const bool last = at == table + (entries - 1) * regs::kLinkEntryBytes;
-    if (entries == 1)
-      single = pointer(address, n);
-    else
-      regs::LinkEntry::data(address, static_cast<uint16_t>(n), last).store(at);
-    at += regs::kLinkEntryBytes;
-  };
-  for (size_t left = size_bytes; left;) {
-    const crypto::Segment piece = walk.take(left);
-    const Mapping m = dma_.map(piece.data, piece.size_bytes, direction);
-    if (!m.ok) return Status::NoMemory;
-    cpu_.charge(Cost::MapSegment);
-    if (m.bounce) {
-      x.mappings.push_back(m);
-      s.flags |= Slot::kMapped;
-      ++stats_.bounced_segments;
-      cpu_.charge(Cost::CopyByte, piece.size_bytes);
-    }
-    emit(m.addr, piece.size_bytes);
-    left -= piece.size_bytes;
-  }
-  if (tail_bytes) {
-    uint8_t* tail = s.edesc->tail;
-    std::memset(tail, 0, sizeof s.edesc->tail);
-    for (size_t done = 0; done < tail_bytes;) {
-      const crypto::Segment piece = walk.take(tail_bytes - done);
-      if (!piece.size_bytes) return Status::Invalid;
-      std::memcpy(tail + done, piece.data, piece.size_bytes);
-      done += piece.size_bytes;
-    }
-    cpu_.charge(Cost::CopyByte, tail_bytes);
-    ++stats_.tail_bounces;
-    emit(s.bus + offsetof(Edesc, tail), sizeof s.edesc->tail);
-  }
-  if (entries == 1) {
-    *result = single;
-    return Status::Ok;
-  }
-  cpu_.charge(Cost::LinkTableEntry, entries);
-  ++stats_.link_tables;
-  *result = pointer(dma_.bus_addr(table), size_bytes + (tail_bytes ? sizeof s.edesc->tail : 0)) | kJump;
-  return Status::Ok;
-}
-
-void Device::release_lists(Slot& s, SlotExtras& x) {
-  for (const Mapping& m : x.mappings) {
-    if (m.direction != Direction::ToDevice) cpu_.charge(Cost::CopyByte, m.size_bytes);
-    dma_.unmap(m);
-  }
-  x.mappings.clear();
-  dma_.free(x.src_table);
-  dma_.free(x.dst_table);
-  x.src_table = x.dst_table = nullptr;
-  s.flags &= static_cast<uint8_t>(~(Slot::kMapped | Slot::kTables));
-}
-
-Pending* Device::new_pending() {
-  Pending* p = pending_free_;
-  if (p)
-    pending_free_ = p->next;
-  else
-    p = &pending_store_.emplace_back();  // the backlog grows; never on the way of a request that fits the ring
-  uint8_t* const keep = p->stream_iv;
-  *p = Pending{};
-  p->stream_iv = keep;
-  ++pending_in_use_;
-  return p;
-}
-
-void Device::free_pending(Pending* p) {
-  p->next = pending_free_;
-  pending_free_ = p;
-  --pending_in_use_;
-}
-
 /// Ends everything that waits, with Io.
 void Device::fail_pending(Channel& ch) {
-  Pending* unused = nullptr;
-  while (Pending* p = ch.pending.dequeue(&unused)) {
-    const crypto::Completion complete = p->complete;
-    void* context = p->context;
-    unref(p->program.key);
-    free_pending(p);
+  Job* unused = nullptr;
+  while (Job* j = ch.current ? ch.current : ch.pending.dequeue(&unused)) {
+    ch.current = nullptr;
     ++stats_.purged;
-    complete(context, Status::Io);
+    j->more = Job::More::No;
+    j->status = Status::Io;
+    if (!j->in_flight) end_job(*j, Status::Io);  // else with its last piece
   }
 }
 
@@ -504,47 +517,48 @@ void Device::retire(Channel& ch, Status status) {
   Slot& s = ch.slot(ch.tail);
   crypto::Completion complete = s.complete;
   void* context = s.context;
+  Job* ended = nullptr;
   cpu_.charge(Cost::Completion);
-  if (s.flags & (Slot::kMapped | Slot::kTables)) [[unlikely]]
-    release_lists(s, ch.extras[&s - ch.slots]);
-  if (status == Status::Ok) [[likely]] {
+  if (status == Status::Ok) [[likely]]
     ++stats_.dones;
-    if (!(s.flags & Slot::kStream)) {
+  if (s.flags) [[unlikely]] {
+    const bool job = s.flags & Slot::kJob;
+    release(s);
+    if (job) ended = retire_piece(ch, s, status);
+  }
+  if (s.key) {
+    if (status == Status::Ok) [[likely]] {
       if (s.iv_bytes == 16)
         std::memcpy(s.iv, s.edesc->iv_out, 16);
       else if (s.iv_bytes)
         std::memcpy(s.iv, s.edesc->iv_out, 8);
     }
-  }
-  if (s.flags & Slot::kStream) [[unlikely]]
-    finish_piece(ch, s, status, &complete, &context, &status);
-  else
     unref(s.key);
+  }
   ++ch.tail;
-  if (!ch.pending.empty()) [[unlikely]]
+  if (ended) {
+    complete = ended->complete;
+    context = ended->context;
+    status = ended->finish ? ended->finish(*ended, *this, ended->status) : ended->status;
+  }
+  if (sec1()) [[unlikely]]
+    issue(ch);
+  if (ch.current || !ch.pending.empty()) [[unlikely]]
     pump(ch);
   if (complete) complete(context, status);
 }
 
-/// One piece of a long request came back. Sets `complete` when it was the last.
-void Device::finish_piece(Channel& ch, Slot& s, Status status, crypto::Completion* complete, void** context,
-                          Status* final) {
-  Pending* p = s.stream;
-  *complete = nullptr;
-  --p->pieces_in_flight;
-  if (status != Status::Ok && p->status == Status::Ok) p->status = status;
-  if (p->status != Status::Ok && p->remaining_bytes) {  // the rest is not sent; p heads the queue
-    Pending* unused = nullptr;
-    p->remaining_bytes = 0;
-    static_cast<void>(ch.pending.dequeue(&unused));
-  }
-  if (p->pieces_in_flight || p->remaining_bytes) return;
-  if (p->status == Status::Ok && p->program.iv_bytes) std::memcpy(p->iv, p->stream_iv + 16, p->program.iv_bytes);
-  *complete = p->complete;
-  *context = p->context;
-  *final = p->status;
-  unref(p->program.key);
-  free_pending(p);
+/// A descriptor of a job came back. Returns the job when it is over.
+Job* Device::retire_piece(Channel& ch, Slot& s, Status status) {
+  Job& j = *s.job;
+  if (j.retired) status = j.retired(j, *this, s, status);
+  std::memset(s.edesc->descriptor, 0, sizeof s.edesc->descriptor);
+  --j.in_flight;
+  if (status != Status::Ok && j.status == Status::Ok) j.status = status;
+  if (j.status != Status::Ok) j.more = Job::More::No;  // the rest is not sent
+  if (j.more != Job::More::No) return nullptr;
+  if (ch.current == &j) ch.current = nullptr;
+  return j.in_flight ? nullptr : &j;
 }
 
 /// Retires everything that is done, strictly in order of submission.
@@ -552,7 +566,7 @@ void Device::flush_channel(Channel& ch) {
   platform_.sync_for_cpu();
   bool progress = false;
   while (ch.tail != ch.head) {
-    if (ch.slot(ch.tail).edesc->descriptor[0] == kDoneByte) {
+    if (*ch.slot(ch.tail).done == kDoneByte) {
       retire(ch, Status::Ok);
       progress = true;
       continue;

@@ -17,6 +17,21 @@
 // A request longer than one descriptor can carry is cut; its pieces hand the IV on through memory, and later
 // requests of the channel wait behind it.
 //
+// Jobs. Only a cipher request of one descriptor is written straight into its slot. AEADs, hashes, long and waiting
+// cipher requests are Jobs (edesc.h), submitted with submit_job():
+//
+//   build()    fills the slot's zeroed descriptor with put_header() and put_pointer(), lists turned into pointer dwords
+//              by map_list(), small things in the slot's Edesc and JobArea; sets piece_bytes, and `more` when the
+//              job needs another descriptor. It runs inside submit_job when there is room, else when there is.
+//   retired()  looks at what a descriptor left behind: feedback word, ICV, context. Lists are mapped no more.
+//   finish()   gives the job's things back and returns the final status; then the completion is called.
+//
+// submit_job() keeps the contract of driver/crypto/request.h. What it refuses (any status but InProgress and Busy) it has
+// forgotten, and finish() is not called. While a job has more to send, everything else of its channel waits behind it,
+// so order is kept; a piece that is built when the one before is done (More::AfterDone) goes ahead of what waits.
+// Failed and purged descriptors, recovery and time-outs treat jobs and ciphers alike: after the first failure the rest of
+// a job is not sent, and it ends when its last piece in flight has returned.
+//
 // Errors. One bad descriptor fails alone (Invalid): it is found through CDPR, the message names the unit and
 // its cause, and the channel continues with the next. A double FIFO overflow resets the channel (Again). A
 // device-level error, or a channel that will not continue, fails everything in flight with Io and
@@ -28,6 +43,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +83,9 @@ struct DeviceStats {
   uint64_t link_tables = 0;
   uint64_t bounced_segments = 0;
   uint64_t tail_bounces = 0;  // CTR inputs whose last block was copied
+  uint64_t linear_copies = 0;  // SEC 1: lists copied to or from one piece
+  uint64_t hw_icv_checks = 0;  // tags compared by the engine
+  uint64_t sw_icv_checks = 0;  // tags compared by the driver
   // errors by kind
   uint64_t descriptor_errors = 0;             // requests failed by a channel error
   std::array<uint64_t, 16> channel_errors{};  // by bit number of CCPSR LO (counted from the right)
@@ -107,10 +126,7 @@ class Device {
   size_t outstanding() const;
   Platform& platform() { return platform_; }
 
- private:
-  friend class TalitosSkcipher;
-  struct Line;
-
+  // ---- for transforms and jobs ----
   struct Channel {
     uint32_t base = 0;  // of the registers
     uint32_t mask = 0;  // ring slots - 1
@@ -118,11 +134,13 @@ class Device {
     uint32_t ring_hi = 0;  // high word of the ring's bus addresses
     unsigned index = 0;
     uint64_t head = 0, tail = 0;  // slots ever used and ever retired
+    uint64_t issued = 0;          // SEC 1: slots ever handed to the engine
     Slot* slots = nullptr;
     SlotExtras* extras = nullptr;
     uint64_t bytes = 0;
     uint64_t max_in_flight = 0;
-    crypto::BoundedQueue<Pending> pending{0};
+    Job* current = nullptr;  // has started and has descriptors to send
+    crypto::BoundedQueue<Job> pending{0};
     bool pumping = false;
     bool overflow_suspect = false;  // the engine dropped a descriptor; which one is not known yet
     uint64_t watched_tail = ~uint64_t{0}, watched_since_ns = 0;  // for poll_timeouts
@@ -131,8 +149,71 @@ class Device {
     std::vector<SlotExtras> extra_store;
 
     uint32_t in_flight() const { return static_cast<uint32_t>(head - tail); }
+    /// New work has to wait.
+    bool full() const { return in_flight() >= limit || current || !pending.empty(); }
     Slot& slot(uint64_t counter) { return slots[counter & mask]; }
   };
+  /// The channel of a new transform: they take turns.
+  Channel& assign_channel() { return channels_[++transform_counter_ & (channel_count_ - 1)]; }
+  Status submit_job(Channel& ch, Job& j, uint32_t request_flags);
+
+  /// Which table of a slot a list may use. One list each per descriptor.
+  enum class Side : uint8_t { Source, Destination, Aad };
+  /// What one pointer covers: `data_bytes` from the list, rounded up to whole AES blocks with `pad` (the last block
+  /// then is a padded copy), and behind that an ICV, either from the list as well or in memory of the driver's.
+  struct Parcels {
+    size_t data_bytes = 0;
+    size_t icv_bytes = 0;  // the pointer's extent
+    BusAddr icv = 0;       // 0: follows in the list
+    bool pad = false;
+  };
+  /// Maps what a pointer of the slot's descriptor covers, and advances the walk by it. `*pointer` is the dword, with the
+  /// extent set, direct where the bytes lie in one piece. Invalid when the list is too short, NoMemory when there are
+  /// no bounce buffers left. Unmapped and copied back by the driver when the descriptor retires.
+  Status map_list(Slot& s, Side side, Direction direction, crypto::ScatterWalk& walk, const Parcels& parcels,
+                  uint64_t* pointer);
+  /// A pointer dword for memory that the device can reach.
+  uint64_t pointer_to(const void* memory, size_t size_bytes) const {
+    return uint64_t{size_bytes} << 48 | dma_.bus_addr(memory);
+  }
+  /// Writes a descriptor in the part's layout; pointers are given as SEC 2+ dwords.
+  void put_header(uint8_t* descriptor, uint32_t header) const { store_be32(descriptor, header); }
+  void put_pointer(uint8_t* descriptor, unsigned index, uint64_t dword) const {
+    if (sec1())
+      store_be64(descriptor + regs::kSec1PointerOffset + 8 * index, regs::PointerDword::decode(dword).encode_sec1());
+    else
+      store_be64(descriptor + 8 + 8 * index, dword);
+  }
+  /// SEC 1: makes `d` (in memory of the job's, 64 bytes) follow the last descriptor of the slot's chain. Done is what the
+  /// last one says, so only that one asks for notification.
+  void chain(Slot& s, uint8_t* d);
+  JobArea& area(const Slot& s) const { return *channel_of(s).extras[&s - channel_of(s).slots].area; }
+  /// Feedback word of a retired descriptor (ICCR0, ICCR1). SEC 2.1 and later.
+  static uint32_t feedback(const Slot& s) { return load_be32(s.edesc->descriptor + 4); }
+
+  /// A zeroed key with one reference, or null. unref() clears it when the last one goes.
+  KeySlot* new_key();
+  void unref(KeySlot* key);
+
+  regs::Generation generation() const { return generation_; }
+  bool sec1() const { return generation_ == regs::Generation::Sec1; }
+  /// Whether the device tree names this version or a newer compatible one ("fsl,sec2.1").
+  bool compatible_with(std::string_view version) const;
+  /// The part has the header's descriptor type and units.
+  bool can_run(uint32_t header) const;
+  size_t max_descriptor_bytes() const { return max_bytes_; }
+  DmaSpace& dma() const { return dma_; }
+  CpuMeter& cpu() const { return cpu_; }
+  DeviceStats& counters() { return stats_; }
+  /// Registers one algorithm, if the part can run the header; `set` fills in the factory. The info it is given lives as
+  /// long as the device. One that fails is logged.
+  void offer(const crypto::AlgorithmInfo& info, uint32_t header,
+             const std::function<void(crypto::Algorithm&, const crypto::AlgorithmInfo&)>& set);
+  void log(Platform::Level level, const std::string& text) { platform_.log(level, text); }
+
+ private:
+  friend class TalitosSkcipher;
+  void register_ciphers();
   struct Line {
     Device* device = nullptr;
     unsigned number = 0;
@@ -144,25 +225,30 @@ class Device {
   // Request path (talitos.cpp).
   Status submit(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt);
   Status submit_slow(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt);
-  Status build_lists(Channel& ch, Slot& s, const CipherProgram& p, crypto::ScatterWalk& src, crypto::ScatterWalk& dst,
-                     bool in_place, size_t size_bytes, uint64_t* in, uint64_t* out);
-  Status build_side(Slot& s, SlotExtras& x, crypto::ScatterWalk& walk, size_t size_bytes, size_t tail_bytes,
-                    Direction direction, uint8_t* inline_table, void** big_table, uint64_t* pointer);
+  Status build_lists(Slot& s, const CipherProgram& p, crypto::ScatterWalk& src, crypto::ScatterWalk& dst, bool in_place,
+                     size_t size_bytes, uint64_t* in, uint64_t* out);
+  Status map_linear(Slot& s, Direction direction, crypto::ScatterWalk& walk, const Parcels& parcels,
+                    uint64_t* pointer);
+  const Channel& channel_of(const Slot& s) const { return channels_[s.channel]; }
   void write_descriptor(Slot& s, uint32_t header, const CipherProgram& p, BusAddr iv_in, BusAddr iv_out, uint64_t in,
                         uint64_t out);
   Edesc* alloc_ring(uint32_t slots);
   void start(Channel& ch, Slot& s, size_t size_bytes);
+  void issue(Channel& ch);
   void announce(const Channel& ch);
+  Status queue_job(Channel& ch, Job& j, uint32_t request_flags);
+  Status build_job(Slot& s, Job& j);
+  void end_job(Job& j, Status status);
   void pump(Channel& ch);
-  void start_piece(Channel& ch, Pending* p);
   void fail_pending(Channel& ch);
-  void release_lists(Slot& s, SlotExtras& x);
+  static Status build_cipher(Job& j, Device& device, Slot& s);
+  static Status finish_cipher(Job& j, Device& device, Status status);
+  void release(Slot& s);
   void flush_channel(Channel& ch);
   void retire(Channel& ch, Status status);
-  void finish_piece(Channel& ch, Slot& s, Status status, crypto::Completion* complete, void** context, Status* final);
-  void unref(KeySlot* key);
-  Pending* new_pending();
-  void free_pending(Pending* p);
+  Job* retire_piece(Channel& ch, Slot& s, Status status);
+  CipherJob* new_cipher_job();
+  void free_cipher_job(CipherJob* j);
 
   // Interrupts.
   static void interrupt_entry(void* line);
@@ -183,10 +269,6 @@ class Device {
   bool continue_channel(Channel& ch, BusAddr offender);
   void resolve_overflow(Channel& ch);
   void recover_device(std::string_view why, const Channel* culprit = nullptr, uint64_t bad = 0);
-  void log(Platform::Level level, const std::string& text) { platform_.log(level, text); }
-
-  // Algorithms (algs.cpp).
-  unsigned next_channel() { return ++transform_counter_ & (channel_count_ - 1); }
 
   Platform& platform_;
   DmaSpace& dma_;
@@ -197,13 +279,16 @@ class Device {
   uint32_t imr_hi_ = 0;
   uint32_t channel_config_ = 0;
   DeviceProperties properties_;
-  bool sec3_ = false, probed_ = false, dead_ = false, recovering_ = false;
+  regs::Generation generation_ = regs::Generation::Sec2;
+  size_t max_bytes_ = kMaxDescriptorBytes;
+  uintptr_t write_align_ = 0;  // SEC 1 writes to multiples of four only [MOC]
+  bool probed_ = false, dead_ = false, recovering_ = false;
   uint64_t timeout_ns_ = 0;
   DeviceStats stats_;
 
-  std::deque<Pending> pending_store_;
-  Pending* pending_free_ = nullptr;
-  size_t pending_in_use_ = 0;
+  JobArea* areas_ = nullptr;
+  std::deque<CipherJob> job_store_;
+  Job* job_free_ = nullptr;
 
   crypto::Registry* registry_ = nullptr;
   std::vector<std::string> registered_;
