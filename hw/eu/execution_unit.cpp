@@ -184,7 +184,8 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
     data_bits_ = value & bit(regs::kEuDataSize.mask("BITS"));
     slave_start();
   } else if (reg == regs::kEuGo.offset_bytes) {
-    if (low && size_written_ && consumed_ < data_bytes_ && in_.empty()) raise(kDse);  // told "no more" before all came
+    // Told "no more" before all came.
+    if (low && size_written_ && !done_ && !halted_ && data_bytes_ - consumed_ > in_.size()) raise(kDse);
   } else if (reg == kIcvSize) {
     if (busy) raise(kCe);
     else if (low) icv_bytes_ = value & 0xff;

@@ -1,10 +1,29 @@
-// AESU, the AES unit at 0x4000: the common registers under the manual's names, and its mode byte.
+// AESU, the AES unit at 0x4000: the common registers under the manual's names, its mode byte, and the layout of its
+// context.
 //
 // The mode byte has ED (encrypt), CM (two bits), three bits whose meaning depends on the mode (RDK, IM,
 // FM), and ECM (two bits). ECM extends CM: `mode & kAlgorithmMask` names the algorithm. [T23]
 // RDK: the key register holds the last round key already, so a decrypt need not run the key schedule.
-// UNMODELLED: everything but ECB, CBC and CTR raises ME.
 // No source lists XTS; LRW is the disk mode of this unit.
+//
+// Context, in the order of memory (pointer "context in" or "context out") and of the window at 0x100:
+//
+//   CBC, OFB, CFB-128   IV, then the next one
+//   CTR, SRTP           counter (16), modulus exponent e (8, default 128): only the low e bits count
+//   LRW                 index of the block (16), tweak key (16)
+//   CMAC, XCBC-MAC      in: chaining value, none for a whole message; out: the MAC
+//   CCM in              B0, or the open MAC (16); ICV as received, filled up with zeros (16); counter block A0 (16); modulus
+//                       exponent (8): 56 bytes
+//   CCM out             MAC before encryption, filled up with zeros (16); ICV, encrypting the encrypted one, decrypting the received
+//                       one decrypted (16); an open message: as CCM in
+//   GCM                 GHASH, or the MAC (16); J0 (16); next counter (16); bits of AAD (8); bits of text (8): 64 bytes
+//
+// CCM is the vendor's own test of SEC 2 [S2D]: 56 bytes in, 32 out, packet 1 of RFC 3610. The exponent's place in CTR
+// follows from it. ASSUMED: LRW, GCM, and the chaining value as context of the MACs.
+//
+// CCM and GCM in one descriptor have IM and FM set (0xb0, 0xb2; with the check 0xf0, 0xf2) [S2D]. IM takes B0 (GCM: the nonce) and starts, FM
+// closes the MAC. IM alone, neither, FM alone: first, middle and last piece, context out to context in; all but the last
+// are whole blocks. The additional data comes with the first, for CCM with its length in front as RFC 3610 encodes it.
 #pragma once
 #include "hw/regs/eu_common.h"
 
@@ -42,7 +61,22 @@ inline constexpr uint8_t kCcmCheck = 0xc0;
 inline constexpr uint8_t kGcmFinal = 0xa2;
 inline constexpr uint8_t kGcmCheck = 0xc2;
 inline constexpr uint8_t kXcbcMacCheck = 0xa4;
+inline constexpr uint8_t kCcmWhole = kCcm | kInitMac | kFinalMac;  // 0xb0 [S2D]
+inline constexpr uint8_t kCcmWholeCheck = kCcmCheck | kInitMac | kFinalMac;  // 0xf0 [S2D]
+inline constexpr uint8_t kGcmWhole = kGcm | kInitMac | kFinalMac;
+inline constexpr uint8_t kGcmWholeCheck = kGcmCheck | kInitMac | kFinalMac;
 }  // namespace aesu_mode
+
+/// Places in the context, see above.
+namespace aesu_context {
+inline constexpr uint32_t kIvBytes = 16;
+inline constexpr uint32_t kCtrExponent = 0x10, kCtrBytes = 0x18;
+inline constexpr uint32_t kLrwTweakKey = 0x10, kLrwBytes = 0x20;
+inline constexpr uint32_t kCcmMac = 0x00, kCcmIcv = 0x10, kCcmCounter = 0x20, kCcmExponent = 0x30, kCcmInBytes = 0x38,
+                          kCcmOutBytes = 0x20;
+inline constexpr uint32_t kGcmMac = 0x00, kGcmJ0 = 0x10, kGcmCounter = 0x20, kGcmAadBits = 0x30, kGcmTextBits = 0x38,
+                          kGcmBytes = 0x40;
+}  // namespace aesu_context
 
 /// Mode values without ED, RDK and (except where they select a variant) IM.
 inline constexpr EnumName kAesuModeNames[] = {
@@ -53,16 +87,15 @@ inline constexpr EnumName kAesuModeNames[] = {
 };
 
 inline constexpr Field kAesuModeFields[] = {
-    {.name = "ECM", .bits = lo(0xc0), .model = Model::Absent, .doc = "Extended cipher mode."},
-    {.name = "FM", .bits = lo(0x20), .model = Model::Absent, .doc = "Final MAC (AUX2)."},
-    {.name = "IM", .bits = lo(0x10), .model = Model::Absent, .doc = "Initial MAC (AUX1)."},
+    {.name = "ECM", .bits = lo(0xc0), .doc = "Extended cipher mode; with CM it names the algorithm."},
+    {.name = "FM", .bits = lo(0x20), .doc = "Final MAC (AUX2); CBC: residual block; CMAC and XCBC: check the ICV; LRW: no tweak."},
+    {.name = "IM", .bits = lo(0x10), .doc = "Initial MAC (AUX1): CCM and GCM start a message."},
     {.name = "RDK",
      .bits = lo(0x08),
-     .model = Model::Absent,
      .doc = "Restore decrypt key: the key register holds the last round key."},
     {.name = "CM",
      .bits = lo(0x06),
-     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 OFB, 3 CTR when ECM is 0. UNMODELLED: OFB (raises ME)."},
+     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 OFB, 3 CTR when ECM is 0."},
     {.name = "ED", .bits = lo(0x01), .doc = "1 = encrypt."},
 };
 inline constexpr Register kAesuMode{
@@ -76,7 +109,7 @@ inline constexpr Register kAesuInterruptControl = renamed(kEuInterruptControl, "
 inline constexpr Register kAesuGo = renamed(kEuGo, "AESUEUG");
 inline constexpr Register kAesuContext{.name = "AESUCTX",
                                        .offset_bytes = 0x100,
-                                       .doc = "IV or counter (16 bytes), then mode-dependent context.",
+                                       .doc = "IV, counter or MAC (16 bytes), then what the mode asks for.",
                                        .source = "T23",
                                        .size_bytes = 0x80};
 inline constexpr Register kAesuKey{.name = "AESUKEY",

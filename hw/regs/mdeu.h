@@ -2,7 +2,6 @@
 //
 // One unit with two select codes: MDEU-A hashes MD5, SHA-1, SHA-224 and SHA-256, MDEU-B (SEC 3.x) the SHA-2
 // family; both use these registers. ALG means different algorithms under the two codes. [T23][LX]
-// UNMODELLED: the engine has no MDEU; the table serves decoders and pages.
 // A message in several descriptors: INIT on the first, CONT on all but the last, PD on the last.
 #pragma once
 #include "hw/regs/eu_common.h"
@@ -31,13 +30,13 @@ inline constexpr EnumName kMdeuAModeNames[] = {{0, "SHA-1"}, {1, "SHA-256"}, {2,
 inline constexpr EnumName kMdeuBModeNames[] = {{0, "SHA-384"}, {1, "SHA-256"}, {2, "SHA-512"}, {3, "SHA-224"}};
 
 inline constexpr Field kMdeuModeFields[] = {
-    {.name = "CONT", .bits = lo(0x80), .model = Model::Absent, .doc = "Continue: no padding, the context goes out."},
-    {.name = "CICV", .bits = lo(0x40), .model = Model::Absent, .doc = "Compare the digest with the ICV that comes in."},
-    {.name = "SMAC", .bits = lo(0x20), .model = Model::Absent, .doc = "SSL 3 MAC."},
-    {.name = "INIT", .bits = lo(0x10), .model = Model::Absent, .doc = "Load the algorithm's initial values."},
-    {.name = "HMAC", .bits = lo(0x08), .model = Model::Absent, .doc = "HMAC with the key register."},
-    {.name = "PD", .bits = lo(0x04), .model = Model::Absent, .doc = "Pad the last piece."},
-    {.name = "ALG", .bits = lo(0x03), .model = Model::Absent, .doc = "Algorithm; depends on the select code."},
+    {.name = "CONT", .bits = lo(0x80), .doc = "Continue: no padding, the context goes out."},
+    {.name = "CICV", .bits = lo(0x40), .doc = "Compare the digest with the ICV that comes in."},
+    {.name = "SMAC", .bits = lo(0x20), .doc = "SSL 3 MAC."},
+    {.name = "INIT", .bits = lo(0x10), .doc = "Load the algorithm's initial values."},
+    {.name = "HMAC", .bits = lo(0x08), .doc = "HMAC with the key register."},
+    {.name = "PD", .bits = lo(0x04), .doc = "Pad the last piece."},
+    {.name = "ALG", .bits = lo(0x03), .doc = "Algorithm; depends on the select code."},
 };
 inline constexpr Register kMdeuMode{
     .name = "MDEUMR", .offset_bytes = 0x00, .fields = kMdeuModeFields, .doc = "Mode.", .source = "T23"};
