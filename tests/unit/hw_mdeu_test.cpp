@@ -4,7 +4,6 @@
 #include <openssl/hmac.h>
 
 #include "hw/regs/mdeu.h"
-#include "tests/model/rig.h"
 #include "tests/support/rsp_vectors.h"
 #include "tests/unit/hw_unit_support.h"
 
@@ -118,7 +117,7 @@ TEST(Mdeu, EdgeLengthsEqualOpenssl) {
     for (const size_t n : {0u, 1u, 55u, 56u, 57u, 63u, 64u, 65u, 111u, 112u, 113u, 119u, 120u, 127u, 128u, 129u, 239u, 240u, 255u, 256u, 4096u})
       for (const size_t key_bytes : {0u, 1u, 20u, 63u, 64u, 128u}) {
         if (key_bytes > a.block) continue;
-        const Bytes m = pattern(n, 1), key = pattern(key_bytes, 2);
+        const Bytes m = filler(n, 1), key = filler(key_bytes, 2);
         EXPECT_EQ(run_unit(*u, one(a, m)).icv, evp(a.name, m)) << a.name << n;
         EXPECT_EQ(run_unit(*u, one(a, m, key, true)).icv, evp_hmac(a.name, key, m)) << a.name << n << " key " << key_bytes;
       }
@@ -133,11 +132,11 @@ Bytes pieces(hw::ExecutionUnit& u, const Algorithm& a, const Bytes& m, size_t fi
   EXPECT_EQ(r.context.size(), a.context);
   EXPECT_EQ(r.icv.size(), 0u) << "an open hash has no ICV";
   // Another message in between: nothing may stay in the unit.
-  run_unit(u, one(a, pattern(77, 99), pattern(10, 98), hmac));
+  run_unit(u, one(a, filler(77, 99), filler(10, 98), hmac));
   if (mid) {
     r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kCont), .code = a.code, .context = r.context, .data = part_of(m, f, mid)});
     EXPECT_EQ(r.begin_error | r.error, 0u);
-    run_unit(u, one(a, pattern(77, 99), pattern(10, 98), hmac));
+    run_unit(u, one(a, filler(77, 99), filler(10, 98), hmac));
   }
   r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kPad | h), .code = a.code, .key = key, .context = r.context, .data = part_of(m, f + mid, m.size() - f - mid)});
   EXPECT_EQ(r.begin_error | r.error, 0u);
@@ -150,7 +149,7 @@ TEST(Mdeu, CutAtEveryBlock) {
   const auto u = mdeu();
   for (const Algorithm& a : kAlgorithms)
     for (const unsigned tail : {0u, 1u, a.block / 2, a.block - 9, a.block - 1}) {
-      const Bytes m = pattern(5 * a.block + tail, 3), key = pattern(20, 4);
+      const Bytes m = filler(5 * a.block + tail, 3), key = filler(20, 4);
       for (size_t first = 1; first <= 5; ++first)
         for (size_t middle = 0; first + middle <= 5; ++middle) {
           EXPECT_EQ(pieces(*u, a, m, first, middle, key, false), evp(a.name, m)) << a.name << first << middle;
@@ -163,11 +162,11 @@ TEST(Mdeu, ContextIsStateInDigestOrderAndCountInBits) {
   const auto u = mdeu();
   for (const Algorithm& a : kAlgorithms) {
     for (const bool hmac : {false, true}) {
-      const UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | (hmac ? kHmac : 0)), .code = a.code, .key = pattern(16, 1), .data = pattern(3 * a.block, 2)});
+      const UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | (hmac ? kHmac : 0)), .code = a.code, .key = filler(16, 1), .data = filler(3 * a.block, 2)});
       EXPECT_EQ(load_be64(r.context.data() + r.context.size() - 8), 8u * a.block * (hmac ? 4 : 3)) << a.name << ": the key block counts";
     }
     // A message that software has padded: the state behind its last block is the digest.
-    Bytes m = pattern(100, 5);
+    Bytes m = filler(100, 5);
     const Bytes want = evp(a.name, m);
     const bool md5 = std::string(a.name) == "MD5";
     m.push_back(0x80);
@@ -187,7 +186,7 @@ TEST(Mdeu, Sha224StartedBySoftware) {
   for (const char* part : {"mpc8548", "p2020"}) {
     const auto u = mdeu(part);
     for (const size_t n : {0u, 3u, 64u, 200u}) {
-      const Bytes m = pattern(n, 6);
+      const Bytes m = filler(n, 6);
       const UnitResult r = run_unit(*u, {.mode = kSha256 | kPad, .code = Eu::MdeuA, .context = iv, .data = m});
       EXPECT_EQ(first_of(r.icv, 28), evp("SHA224", m));
     }
@@ -196,9 +195,9 @@ TEST(Mdeu, Sha224StartedBySoftware) {
 
 TEST(Mdeu, WithoutInitAndContextTheStateIsZero) {
   const auto u = mdeu();
-  run_unit(*u, one(kAlgorithms[3], pattern(64, 1)));
+  run_unit(*u, one(kAlgorithms[3], filler(64, 1)));
   for (const Algorithm& a : kAlgorithms) {
-    const UnitJob j{.mode = static_cast<uint8_t>(a.bits | kPad), .code = a.code, .data = pattern(70, 1)};
+    const UnitJob j{.mode = static_cast<uint8_t>(a.bits | kPad), .code = a.code, .data = filler(70, 1)};
     UnitJob zeros = j;
     zeros.context = Bytes(a.context);
     const UnitResult r = run_unit(*u, j);
@@ -212,8 +211,8 @@ TEST(Mdeu, HeaderAndDataAreOneMessage) {
   for (const Algorithm& a : kAlgorithms)
     for (const size_t h : {1u, 8u, 24u, 64u, 100u, 130u})
       for (const size_t n : {0u, 1u, 31u, 64u, 150u}) {
-        UnitJob j = one(a, pattern(n, 7), pattern(20, 8), true);
-        j.header = pattern(h, 9);
+        UnitJob j = one(a, filler(n, 7), filler(20, 8), true);
+        j.header = filler(h, 9);
         j.split = static_cast<uint32_t>(h + n);
         EXPECT_EQ(run_unit(*u, j).icv, evp_hmac(a.name, j.key, j.header + j.data)) << a.name << h << " " << n;
       }
@@ -238,7 +237,7 @@ TEST(Mdeu, ManyKeysDoNotMix) {
   std::vector<Bytes> keys;
   for (int i = 0; i < 400; ++i) keys.push_back(random_bytes(r, 1 + static_cast<size_t>(i) % 64));
   for (int i = 0; i < 100; ++i) keys.push_back(first_of(keys[20], 20) + Bytes(static_cast<size_t>(i) % 40));  // equal but for zeros behind
-  const Bytes m = pattern(33, 1);
+  const Bytes m = filler(33, 1);
   for (int round = 0; round < 2000; ++round) {
     const Bytes& key = keys[r() % keys.size()];
     const Algorithm& a = kAlgorithms[r() % 6];
@@ -249,7 +248,7 @@ TEST(Mdeu, ManyKeysDoNotMix) {
 TEST(Mdeu, CountIsTakenFromTheContext) {
   // More than 512 MiB: the bit count needs more than 32 bits. The state is arbitrary, the padding must show the count.
   const auto u = mdeu();
-  const Bytes state = pattern(0x20, 1), tail = pattern(10, 2);
+  const Bytes state = filler(0x20, 1), tail = filler(10, 2);
   Bytes context = state + Bytes(8);
   store_be64(context.data() + 0x20, uint64_t{1} << 35);
   const UnitResult r = run_unit(*u, {.mode = kSha256 | kPad, .code = Eu::MdeuA, .context = context, .data = tail});
@@ -267,7 +266,7 @@ TEST(Mdeu, ChecksTheReceivedIcv) {
   const auto u = mdeu();
   for (const Algorithm& a : kAlgorithms)
     for (const unsigned size : {4u, 8u, 12u, 16u}) {
-      UnitJob j = one(a, pattern(90, 1), pattern(20, 2), true);
+      UnitJob j = one(a, filler(90, 1), filler(20, 2), true);
       const Bytes mac = evp_hmac(a.name, j.key, j.data);
       j.mode |= kCheckIcv;
       j.received = first_of(mac, size);
@@ -293,7 +292,7 @@ TEST(Mdeu, ChecksTheReceivedIcv) {
 TEST(Mdeu, MaskedIcvErrorDoesNotStop) {
   const auto u = mdeu();
   u->write32(regs::kEuInterruptControl.offset_bytes + 4, static_cast<uint32_t>(ee::kIce));
-  UnitJob j = one(kAlgorithms[1], pattern(90, 1), pattern(20, 2), true);
+  UnitJob j = one(kAlgorithms[1], filler(90, 1), filler(20, 2), true);
   j.mode |= kCheckIcv;
   j.received = Bytes(12);
   const UnitResult r = run_unit(*u, j);
@@ -304,7 +303,7 @@ TEST(Mdeu, MaskedIcvErrorDoesNotStop) {
 
 TEST(Mdeu, NoIcvReceivedIsAFailure) {
   const auto u = mdeu();
-  UnitJob j = one(kAlgorithms[1], pattern(90, 1));
+  UnitJob j = one(kAlgorithms[1], filler(90, 1));
   j.mode |= kCheckIcv;
   EXPECT_EQ(run_unit(*u, j).verdict, IntegrityCheck::Fail);
 }
@@ -320,13 +319,13 @@ TEST(Mdeu, Ssl3Mac) {
   const auto u = mdeu();
   for (const Algorithm& a : {kAlgorithms[0], kAlgorithms[1]})
     for (const size_t n : {0u, 1u, 3u, 4u, 5u, 51u, 52u, 59u, 60u, 64u, 200u}) {
-      UnitJob j{.mode = static_cast<uint8_t>(a.bits | kInit | kPad | kSslMac), .code = a.code, .key = pattern(a.digest, 1), .data = pattern(n, 2)};
+      UnitJob j{.mode = static_cast<uint8_t>(a.bits | kInit | kPad | kSslMac), .code = a.code, .key = filler(a.digest, 1), .data = filler(n, 2)};
       EXPECT_EQ(run_unit(*u, j).icv, ssl3(a, j.key, j.data)) << a.name << n;
     }
   // In pieces. With SHA-1 the first ends 4 bytes past a block.
   for (const Algorithm& a : {kAlgorithms[0], kAlgorithms[1]}) {
     const size_t cut = a.digest == 16 ? 128 : 68;
-    const Bytes m = pattern(300, 3), key = pattern(a.digest, 4);
+    const Bytes m = filler(300, 3), key = filler(a.digest, 4);
     UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | kSslMac), .code = a.code, .key = key, .data = first_of(m, cut)});
     ASSERT_EQ(r.begin_error, 0u);
     r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kCont), .code = a.code, .context = r.context, .data = part_of(m, cut, 128)});
@@ -334,7 +333,7 @@ TEST(Mdeu, Ssl3Mac) {
     r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kPad | kSslMac), .code = a.code, .key = key, .context = r.context, .data = part_of(m, cut + 128, 300 - cut - 128)});
     EXPECT_EQ(r.icv, ssl3(a, key, m));
   }
-  EXPECT_EQ(run_unit(*u, {.mode = kSha1 | kInit | kCont | kSslMac, .code = Eu::MdeuA, .key = pattern(20, 1), .data = pattern(64, 1)}).begin_error, ee::kDse);
+  EXPECT_EQ(run_unit(*u, {.mode = kSha1 | kInit | kCont | kSslMac, .code = Eu::MdeuA, .key = filler(20, 1), .data = filler(64, 1)}).begin_error, ee::kDse);
 }
 
 // ---- costs ----
@@ -351,8 +350,8 @@ TEST(Mdeu, CostsOfEveryBlockOnce) {
   for (const Algorithm& a : kAlgorithms)
     for (const size_t h : {0u, 8u, 64u, 120u, 200u})
       for (size_t n = 0; n < 300; ++n) {
-        UnitJob j = one(a, pattern(n, 1), pattern(20, 1));
-        j.header = pattern(h, 2);
+        UnitJob j = one(a, filler(n, 1), filler(20, 1));
+        j.header = filler(h, 2);
         UnitResult r = run_unit(*u, j);
         ASSERT_EQ(r.block_clocks, a.steps + 1);
         ASSERT_EQ(r.block_bytes, a.block);
@@ -413,7 +412,7 @@ INSTANTIATE_TEST_SUITE_P(Each, MdeuError, testing::ValuesIn(kBad), testing::Prin
 TEST_P(MdeuError, StopsBeforeDataMoves) {
   const Bad& b = GetParam();
   const auto u = mdeu(b.part);
-  const UnitJob j{.mode = b.mode, .code = b.code, .key = pattern(b.key_bytes, 1), .header = pattern(b.header_bytes, 1), .data = pattern(b.data_bytes, 1)};
+  const UnitJob j{.mode = b.mode, .code = b.code, .key = filler(b.key_bytes, 1), .header = filler(b.header_bytes, 1), .data = filler(b.data_bytes, 1)};
   UnitResult r = run_unit(*u, j);
   EXPECT_EQ(r.begin_error, b.bit);
   EXPECT_EQ(r.status, b.bit);
@@ -442,7 +441,7 @@ TEST(Mdeu, BeforeSec21) {
   for (const auto g : {regs::Generation::Sec1, regs::Generation::Sec2}) {
     const regs::Part p = old_part(g);
     const auto u = hw::make_unit(Eu::MdeuA, p, hw::Timing::for_part(p));
-    const Bytes m = pattern(70, 1), key = pattern(20, 2);
+    const Bytes m = filler(70, 1), key = filler(20, 2);
     for (const uint8_t extra : {uint8_t{kSha224}, uint8_t{kSha1 | kCheckIcv}, uint8_t{kSha1 | kSslMac}})
       EXPECT_EQ(run_unit(*u, {.mode = static_cast<uint8_t>(kInit | kPad | extra), .code = Eu::MdeuA, .key = key, .data = m}).begin_error, ee::kMe);
     for (const unsigned i : {0u, 1u, 3u}) {
@@ -499,7 +498,7 @@ TEST(MdeuRegisters, DigestIsInTheContext) {
   for (unsigned i = 0; i < 4; ++i)
     for (const size_t n : {0u, 1u, 8u, 55u, 64u, 65u, 200u, 1000u}) {
       const Algorithm& a = kAlgorithms[i];
-      const Bytes m = pattern(n, 1), key = pattern(24, 2);
+      const Bytes m = filler(n, 1), key = filler(24, 2);
       for (const bool hmac : {false, true}) {
         Slave s;
         s.start(static_cast<uint8_t>(a.bits | kInit | kPad | (hmac ? kHmac : 0)), hmac ? key : Bytes{}, {}, n);
@@ -514,7 +513,7 @@ TEST(MdeuRegisters, DigestIsInTheContext) {
 }
 
 TEST(MdeuRegisters, PiecesThroughTheContextWindow) {
-  const Bytes m = pattern(300, 1);
+  const Bytes m = filler(300, 1);
   Slave s;
   s.start(kSha256 | kInit | kCont, {}, {}, 128);
   s.push(first_of(m, 128));

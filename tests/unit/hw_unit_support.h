@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/endian.h"
 #include "hw/eu/units.h"
 #include "hw/regs/eu_common.h"
 
@@ -26,6 +27,17 @@ inline Bytes part_of(const Bytes& b, size_t from, size_t n) {
 }
 inline Bytes first_of(const Bytes& b, size_t n) { return part_of(b, 0, n); }
 inline Bytes last_of(const Bytes& b, size_t n) { return part_of(b, b.size() - n, n); }
+
+/// Bytes that differ from each other and from seed to seed.
+inline Bytes filler(size_t n, uint32_t seed) {
+  Bytes b(n);
+  uint32_t x = seed * 2654435761u + 12345;
+  for (auto& v : b) {
+    x = x * 1664525 + 1013904223;
+    v = static_cast<uint8_t>(x >> 24);
+  }
+  return b;
+}
 
 /// Bytes from a seed; the seed is printed by whoever draws it.
 inline Bytes random_bytes(std::mt19937& r, size_t n) {
