@@ -6,6 +6,7 @@
 
 #include "common/endian.h"
 #include "hw/regs/channel.h"
+#include "hw/regs/variants.h"
 
 namespace sec::hw {
 
@@ -14,7 +15,8 @@ struct ChannelState {
   uint32_t errors = 0;  // CCPSR LO error bits
   regs::ChannelState state = regs::ChannelState::Idle;
   uint8_t pair_ptr = 0;      // pointer dword being processed
-  uint8_t unit_progress = 0;  // requesting, granted, reset done, done: see engine.cpp
+  uint16_t unit_progress = 0;  // UnitProgress bits
+  std::array<regs::Eu, 2> held = {regs::Eu::None, regs::Eu::None};  // primary and secondary unit it holds (unit codes, MDEU-A for both MDEUs)
   bool halted = false;
   BusAddr cdpr = 0;
   uint32_t ff_high = 0;
@@ -37,7 +39,19 @@ struct ChannelState {
     return a;
   }
 
-  enum UnitProgress : uint8_t { kRequesting = 1, kGranted = 2, kResetDone = 4, kDone = 8 };
+  enum UnitProgress : uint16_t {
+    kRequesting = 0x1,  // the primary unit: CCPSR PR, PG, PRD, PD
+    kGranted = 0x2,
+    kResetDone = 0x4,
+    kDone = 0x8,
+    kRequesting2 = 0x10,  // the secondary one: SR, SG, SRD, SD
+    kGranted2 = 0x20,
+    kResetDone2 = 0x40,
+    kDone2 = 0x80,
+    kInSnoop = 0x100,   // MI
+    kOutSnoop = 0x200,  // MO
+    kStatic = 0x400,    // STAT (SEC 1): the units had been assigned to the channel before
+  };
 };
 
 }  // namespace sec::hw

@@ -59,23 +59,26 @@ void Engine::begin_descriptor(unsigned n, BusAddr at) {
   if (observer_) [[unlikely]] observer_->channel_descriptor(now(), n, at, c.fifo_level);
 }
 
-uint32_t Engine::check_header(uint32_t header, Eu& eu) {
-  const HeaderWord h = HeaderWord::decode(header);
-  const unsigned type = h.type, sel0 = h.sel0, sel1 = h.sel1;
-  eu = static_cast<Eu>(sel0);
-  if (header == 0 || !part_.has_type(type) || sel0 == 0) return err::kIdh;
-  if (type != static_cast<unsigned>(DescriptorType::AesuCtrNonsnoop) && type != static_cast<unsigned>(DescriptorType::CommonNonsnoop)) {
-    note("descriptor type not modelled: " + std::to_string(type));
-    return err::kIdh;
-  }
-  if (sel1 != 0) return err::kIdh;  // these types have no secondary unit
-  // RC4 and public-key work have types of their own, whose pointers mean other things [T23].
-  if (eu == Eu::Afeu || eu == Eu::Pkeu) return err::kIdh;
-  if (type == static_cast<unsigned>(DescriptorType::AesuCtrNonsnoop) && eu != Eu::Aesu) return err::kIdh;
-  if (sel0 >= units_.size() || !part_.has(eu)) return err::kIeu;
-  if (!unit(eu)) {
-    note("execution unit not modelled: " + std::to_string(sel0));
-    return err::kIeu;
+uint32_t Engine::check_header(uint32_t header, Decoded& d) {
+  d.word = HeaderWord::decode(header);
+  const HeaderWord& h = d.word;
+  d.primary = static_cast<Eu>(h.sel0);
+  d.secondary = static_cast<Eu>(h.sel1);
+  // Types first, then what the type allows, then what the part has. A pair without the unit that it is named for, a hash
+  // as primary unit of a pair, and one unit for both are all illegal headers (ASSUMED).
+  if (header == 0 || !part_.has_type(h.type) || h.sel0 == 0) return err::kIdh;
+  const Layout* const l = layout_for(h);
+  if (!l || !(l->primary >> h.sel0 & 1)) return err::kIdh;
+  if (l->secondary ? !(l->secondary >> h.sel1 & 1) : h.sel1 != 0) return err::kIdh;
+  if (unit_index(d.primary) == unit_index(d.secondary)) return err::kIdh;
+  d.layout = l;
+  for (const Eu eu : {d.primary, d.secondary}) {
+    if (eu == Eu::None) continue;
+    if (unit_index(eu) >= units_.size() || !part_.has(eu)) return err::kIeu;
+    if (!unit(eu)) [[unlikely]] {
+      note("execution unit not modelled: " + std::to_string(static_cast<unsigned>(eu)));
+      return err::kIeu;
+    }
   }
   return 0;
 }
@@ -210,10 +213,15 @@ uint32_t Engine::read32(uint32_t offset, bool peek) {
       uint64_t v = 0;
       for (unsigned c = 0; c < part_.channels; ++c) {
         const ChannelState& ch = channels_[c];
-        if (!(ch.unit_progress & ChannelState::kGranted)) continue;
-        const auto sel0 = static_cast<Eu>(ch.descriptor[0] >> 4);
-        if (sel0 == Eu::Aesu) v |= kEUASR.field("AESU").put(c + 1);
-        if (sel0 == Eu::Deu) v |= kEUASR.field("DEU").put(c + 1);
+        constexpr struct {
+          Eu unit;
+          const Field& field;
+        } kFields[] = {{Eu::Afeu, kEUASR.field("AFEU")}, {Eu::MdeuA, kEUASR.field("MDEU")}, {Eu::Aesu, kEUASR.field("AESU")},
+                       {Eu::Deu, kEUASR.field("DEU")},   {Eu::Crcu, kEUASR.field("CRCU")},  {Eu::Keu, kEUASR.field("KEU")},
+                       {Eu::Steu, kEUASR.field("STEU")}, {Eu::Pkeu, kEUASR.field("PKEU")},  {Eu::Rngu, kEUASR.field("RNGU")}};
+        for (const Eu held : ch.held)
+          for (const auto& f : kFields)
+            if (f.unit == held) v |= f.field.put(c + 1);
       }
       return half(v);
     }
@@ -272,10 +280,17 @@ uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low, bool peek) {
     if (!low) return sec3 ? state : level | state;
     uint32_t v = c.errors | c.pair_ptr;
     if (sec3) v |= level;
-    if (!sec3 && c.unit_progress & ChannelState::kRequesting) v |= lo_mask(kCCPSR.mask("PR"));
-    if (!sec3 && c.unit_progress & ChannelState::kGranted) v |= lo_mask(kCCPSR.mask("PG"));
-    if (c.unit_progress & ChannelState::kResetDone) v |= lo_mask(kCCPSR.mask("PRD"));
-    if (c.unit_progress & ChannelState::kDone) v |= lo_mask(kCCPSR.mask("PD"));
+    constexpr struct {
+      uint16_t progress;
+      bool sec3;
+      uint32_t bit;
+    } kBits[] = {{ChannelState::kRequesting, false, lo_mask(kCCPSR.mask("PR"))},  {ChannelState::kRequesting2, false, lo_mask(kCCPSR.mask("SR"))},
+                 {ChannelState::kGranted, false, lo_mask(kCCPSR.mask("PG"))},     {ChannelState::kGranted2, false, lo_mask(kCCPSR.mask("SG"))},
+                 {ChannelState::kInSnoop, false, lo_mask(kCCPSR.mask("MI"))},     {ChannelState::kOutSnoop, false, lo_mask(kCCPSR.mask("MO"))},
+                 {ChannelState::kResetDone, true, lo_mask(kCCPSR.mask("PRD"))},   {ChannelState::kResetDone2, true, lo_mask(kCCPSR.mask("SRD"))},
+                 {ChannelState::kDone, true, lo_mask(kCCPSR.mask("PD"))},         {ChannelState::kDone2, true, lo_mask(kCCPSR.mask("SD"))}};
+    for (const auto& b : kBits)
+      if (c.unit_progress & b.progress && (b.sec3 || !sec3)) v |= b.bit;
     return v;
   }
   const uint32_t at = reg + (low ? 4 : 0);

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "hw/core/channel_state.h"
+#include "hw/core/layouts.h"
 #include "hw/core/memory_map.h"
 #include "hw/eu/execution_unit.h"
 #include "hw/regs/controller.h"
@@ -99,8 +100,8 @@ class Engine {
   /// Descriptor done; `notify`: NT/DN rules already applied.
   void channel_done(unsigned n, bool notify);
   void channel_failed(unsigned n, uint32_t error_bits);
-  /// IDH or 0: whether the part accepts this header. Sets `eu`.
-  uint32_t check_header(uint32_t header, regs::Eu& eu);
+  /// 0 when the part accepts this header, which is then taken apart in `d`; else the channel error.
+  uint32_t check_header(uint32_t header, Decoded& d);
   void set_state(unsigned n, regs::ChannelState s, uint64_t clock) {
     channels_[n].state = s;
     if (observer_) [[unlikely]] observer_->channel_state(clock, n, s);

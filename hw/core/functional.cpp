@@ -26,7 +26,7 @@ void FunctionalEngine::restart(unsigned n) {
 }
 
 void FunctionalEngine::release(unsigned, regs::Eu u) {
-  const auto unit = static_cast<size_t>(u);
+  const size_t unit = regs::unit_index(u);
   holder_[unit] = -1;
   for (unsigned n = 0; n < part_.channels; ++n) {
     if (waits_for_[n] != static_cast<int>(unit)) continue;

@@ -59,7 +59,7 @@ class FunctionalEngine final : public Engine {
   Ready read(unsigned, BusAddr, uint32_t) { return {}; }
   Ready write(unsigned, BusAddr, uint32_t, uint32_t = 0) { return {}; }
   Ready delay(unsigned, uint32_t) { return {}; }
-  Acquire acquire(unsigned n, regs::Eu u) { return {*this, n, static_cast<size_t>(u)}; }
+  Acquire acquire(unsigned n, regs::Eu u) { return {*this, n, regs::unit_index(u)}; }
   void release(unsigned, regs::Eu u);
   Ready stream(unsigned n, Stream& s);
   Hang hang(unsigned n) { return {*this, n}; }

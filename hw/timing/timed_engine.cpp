@@ -203,7 +203,7 @@ void TimedEngine::arbitrate_units() {
 }
 
 void TimedEngine::release(unsigned, regs::Eu u) {
-  UnitArbiter& a = units_arb_[static_cast<size_t>(u)];
+  UnitArbiter& a = units_arb_[regs::unit_index(u)];
   if (a.holder < 0) return;  // cancel() has already given it back
   a.holder = -1;
   if (a.asking | a.snapshot) ask_arbiter();
@@ -322,7 +322,7 @@ void TimedEngine::start_stream(unsigned n, std::coroutine_handle<> h, Stream& s)
   Port& p = ports_[n];
   p.kind = Kind::Stream;
   p.stream = &s;
-  p.rd = {s.in->begin(), 0, s.in_ok};
+  p.rd = {s.in->begin(), 0, s.source ? 0 : s.in_ok};
   p.wr = {s.out->begin(), 0, s.out_ok};
   p.bad_read = s.in_fault;
   p.bad_write = s.out_fault;
@@ -333,7 +333,8 @@ void TimedEngine::start_stream(unsigned n, std::coroutine_handle<> h, Stream& s)
   p.rd_n = first(p.rd, p.bad_read);
   p.wr_n = first(p.wr, p.bad_write);
   p.reads_out = 0;
-  p.in_avail = p.in_used = p.out_avail = p.out_used = 0;
+  p.in_avail = p.in_used = s.source ? s.process : 0;
+  p.out_avail = p.out_used = 0;
   p.todo = s.process;
   p.produce = s.out_fault ? s.out_ok + p.wr_n : s.out_ok;  // enough for the failing burst to go out
   if (s.out_fault) {
@@ -359,6 +360,7 @@ void TimedEngine::start_stream(unsigned n, std::coroutine_handle<> h, Stream& s)
     p.fin.clear();
     p.fout.clear();
   }
+  if (s.source) start_block(p, now_);
   if (plan(n)) due_[n] = now_;  // nothing to move
 }
 
@@ -367,7 +369,7 @@ void TimedEngine::start_block(Port& p, Clock t) {
   const Stream& s = *p.stream;
   if (!p.todo || p.block_end != kNever) return;
   const uint32_t n = p.todo < s.block_bytes ? p.todo : s.block_bytes;
-  if (p.in_avail < n || clocks_.fifo_bytes - p.out_used < n) return;
+  if (p.in_avail < n || s.fifo_bytes - p.out_used < n) return;
   p.in_avail -= n;
   p.in_used -= n;
   p.out_used += n;
@@ -427,7 +429,7 @@ bool TimedEngine::plan(unsigned n) {
   bool want_r = false, want_w = false;
 
   if (p.rd_n) {
-    const uint32_t room = clocks_.fifo_bytes - p.in_used;
+    const uint32_t room = s.fifo_bytes - p.in_used;
     const bool fits = room >= p.rd_n;
     if (fits && p.reads_out < clocks_.reads_in_flight)
       want_r = true;
@@ -500,7 +502,7 @@ void TimedEngine::tick_clocked(Port& p, Clock t) {
     }
     p.ticked = c;
     const bool offer = p.todo >= s.block_bytes && p.in_avail >= s.block_bytes;
-    io.out_ready = clocks_.fifo_bytes - p.out_used >= s.block_bytes;
+    io.out_ready = s.fifo_bytes - p.out_used >= s.block_bytes;
     if (!u.busy() && !offer) continue;
     io.in = offer ? p.fin.data() : nullptr;
     io.in_taken = io.out_valid = false;
@@ -537,7 +539,7 @@ void TimedEngine::trace_port(unsigned n) {
   const Port& p = ports_[n];
   if (!p.stream || !p.stream->unit) return;
   const bool on = p.kind == Kind::Stream;
-  observer_->unit_fifo(now_, p.stream->unit->code(), on ? p.in_used : 0, on ? p.out_used : 0, on && p.block_end != kNever);
+  observer_->unit_fifo(now_, p.stream->unit->code(), on && !p.stream->source ? p.in_used : 0, on ? p.out_used : 0, on && p.block_end != kNever);
 }
 
 }  // namespace sec::hw

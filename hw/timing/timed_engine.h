@@ -135,7 +135,7 @@ class TimedEngine final : public Engine {
   Access read(unsigned n, BusAddr a, uint32_t size) { return {*this, n, a, size, 0, false}; }
   Access write(unsigned n, BusAddr a, uint32_t size, uint32_t extra = 0) { return {*this, n, a, size, extra, true}; }
   Delay delay(unsigned n, uint32_t clocks) { return {*this, n, clocks}; }
-  Acquire acquire(unsigned n, regs::Eu u) { return {*this, n, static_cast<unsigned>(u)}; }
+  Acquire acquire(unsigned n, regs::Eu u) { return {*this, n, regs::unit_index(u)}; }
   void release(unsigned n, regs::Eu u);
   Streaming stream(unsigned n, Stream& s) { return {*this, n, s}; }
   Hang hang(unsigned n) { return {*this, n}; }
@@ -191,7 +191,6 @@ class TimedEngine final : public Engine {
     uint8_t reads_out = 0;
     Clock arrive[4];
     uint32_t arrive_n[4];
-    bool arrive_bad = false;  // the last one outstanding is the failing one
     uint32_t in_avail = 0, in_used = 0, out_avail = 0, out_used = 0;
     // stream: unit
     uint32_t todo = 0;       // bytes not yet given to the unit

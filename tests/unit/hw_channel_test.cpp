@@ -399,7 +399,7 @@ TEST_P(ChannelTest, ConfigurationKeepsItsImplementedBits) {
 
 TEST_P(ChannelTest, ReservedSpaceReadsZeroAndIsNoted) {
   Rig r = make();
-  for (uint32_t o : {0x0000u, 0x0800u, 0x1000u, 0x1040u, 0x10f8u, 0x1600u, 0x3000u, 0x5000u, 0x6000u, 0xa028u, 0xfffcu}) {
+  for (uint32_t o : {0x0000u, 0x0800u, 0x1000u, 0x1040u, 0x10f8u, 0x1600u, 0x3000u, 0x5000u, 0x7000u, 0x9028u, 0xb0fcu}) {
     r.wr(o, 0xffffffff);
     EXPECT_EQ(r.rd(o), 0u) << std::hex << o;
   }
