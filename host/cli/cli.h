@@ -40,6 +40,7 @@ void add_crypt(CLI::App& app, Context& c);
 void add_esp(CLI::App& app, Context& c);
 void add_disk(CLI::App& app, Context& c);
 void add_compare(CLI::App& app, Context& c);
+void add_gso(CLI::App& app, Context& c);
 void add_calibrate(CLI::App& app, Context& c);
 void add_regs(CLI::App& app, Context& c);
 void add_decode(CLI::App& app, Context& c);

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   add_esp(app, context);
   add_disk(app, context);
   add_compare(app, context);
+  add_gso(app, context);
   add_calibrate(app, context);
   add_regs(app, context);
   add_decode(app, context);
