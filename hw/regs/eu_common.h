@@ -2,12 +2,16 @@
 // channel writes them in the course of a descriptor; software may read them at any time and drives a
 // unit through them directly when no channel holds it.
 //
-// Bits are in the low word. Those of reset control, RD and ICE are seen in drivers; the others follow
+// Bits are in the low word, numbered as on SEC 2.x and 3.x. On SEC 1 the same byte order is turned round: what is in the
+// low word there is byte-swapped into the high word (to_sec1), and the low word is empty. That holds for the control
+// registers, below kEuContext; context, key and FIFO are bytes in memory order on every generation.
+// Those of reset control, RD and ICE are seen in drivers; the others follow
 // from SEC 1, whose masks are the same bytes in the opposite order. [LX][USP][MCFh]
 // The interrupt control register *masks* with 1: drivers set ICE there so that a failed integrity check
 // shows in the write-back instead of stopping the channel. [LX][USP]
 #pragma once
 #include "hw/regs/bits.h"
+#include "hw/regs/variants.h"
 
 namespace sec::regs {
 
@@ -62,7 +66,7 @@ inline constexpr Register kEuStatus{.name = "EUSR",
                                     .access = Access::ReadOnly};
 
 inline constexpr Field kEuInterruptFields[] = {
-    {.name = "ICE", .bits = lo(0x4000), .model = Model::Absent, .doc = "Integrity check (ICV) mismatch. [LX][USP]"},
+    {.name = "ICE", .bits = lo(0x4000), .doc = "Integrity check (ICV) mismatch. [LX][USP]"},
     {.name = "KPE", .bits = lo(0x2000), .doc = "DEU: key parity. ASSUMED position."},
     {.name = "IE", .bits = lo(0x1000), .doc = "Internal error."},
     {.name = "ERE", .bits = lo(0x800), .doc = "Early read: context or result was read before the unit was done."},
@@ -71,8 +75,8 @@ inline constexpr Field kEuInterruptFields[] = {
     {.name = "DSE", .bits = lo(0x100), .doc = "Data size not legal for the mode."},
     {.name = "ME", .bits = lo(0x80), .doc = "Mode not legal."},
     {.name = "AE", .bits = lo(0x40), .doc = "Address error: illegal access inside the unit's block."},
-    {.name = "OFE", .bits = lo(0x20), .model = Model::Absent, .doc = "Output FIFO error."},
-    {.name = "IFE", .bits = lo(0x10), .model = Model::Absent, .doc = "Input FIFO error."},
+    {.name = "OFE", .bits = lo(0x20), .doc = "Output FIFO error."},
+    {.name = "IFE", .bits = lo(0x10), .doc = "Input FIFO error."},
     {.name = "IFO", .bits = lo(0x4), .doc = "Input FIFO overflow."},
     {.name = "OFU", .bits = lo(0x2), .doc = "Output FIFO underflow."},
 };
@@ -113,6 +117,18 @@ inline constexpr Register kEuRegisters[] = {
 inline constexpr Block kEuBlock{
     .name = "eu", .doc = "Layout shared by all execution units.", .registers = kEuRegisters};
 static_assert(well_formed(kEuBlock));
+
+constexpr uint32_t swap_bytes(uint32_t v) { return v >> 24 | (v >> 8 & 0xff00) | (v << 8 & 0xff0000) | v << 24; }
+/// A value of a unit's control register, or a mask of it, as SEC 1 has it. [MCFh][LX]
+constexpr uint64_t to_sec1(uint64_t sec2) { return uint64_t{swap_bytes(static_cast<uint32_t>(sec2))} << 32; }
+constexpr uint64_t from_sec1(uint64_t sec1) { return swap_bytes(static_cast<uint32_t>(sec1 >> 32)); }
+/// The same by generation: where code wants one name for all of them.
+constexpr uint64_t eu_mask(Generation g, uint64_t sec2) { return g == Generation::Sec1 ? to_sec1(sec2) : sec2; }
+/// Offsets in a unit's block below this are control registers.
+inline constexpr uint32_t kEuControlBytes = 0x100;
+static_assert(to_sec1(kEuResetControl.mask("SR")) >> 32 == 0x01000000 &&
+              to_sec1(kEuInterruptStatus.mask("KPE")) >> 32 == 0x00200000 &&
+              to_sec1(kEuInterruptStatus.mask("ME")) >> 32 == 0x80000000);
 
 /// Bits of EU interrupt status and control by name, for code that works on any unit.
 namespace eu_error {

@@ -1,10 +1,15 @@
-// Where things are in the 64 KiB register window of SEC 2.x and 3.x. [LX][T23]
+// Where things are in the register window. [LX][T23]
 //
-// The window starts at Part::ccsr_offset of the chip's internal register space. Controller, channels
-// and execution units are blocks in it; the offsets in the block headers (controller.h, channel.h,
-// eu_common.h) count from the bases given here. On SEC 3.x, MCR[RCAn] moves channel n from its normal
-// page (0x1100...) to the alternate page (0x0100...) and to the second interrupt line.
-// UNMODELLED: SEC 1.x, whose channels and units lie elsewhere.
+// The window starts at Part::ccsr_offset of the chip's internal register space and has Part::window_bytes. Controller,
+// channels and execution units are blocks in it; the offsets in the block headers (controller.h, channel.h,
+// eu_common.h) count from the bases given here.
+//
+//   SEC 2.x, 3.x   64 KiB: channels 0x100 apart from 0x1100, units between 0x2000 and 0xffff. On SEC 3.x, MCR[RCAn] moves
+//                  channel n to the alternate page (0x0100...) and to the second interrupt line.
+//   SEC 1.x        channels 0x1000 apart from 0x2000 [LX][MCFh]; the units of 1.0 lie between 0x8000 and 0x12fff, those of
+//                  1.2 between 0x4000 and 0x6fff.
+//
+// Constants without a part (kChannelBase, eu_base(eu), ...) are those of SEC 2.x and 3.x.
 #pragma once
 #include <cstdint>
 
@@ -67,6 +72,56 @@ constexpr uint32_t eu_base(Eu eu) {
   }
   return 0;
 }
+
+// ---- by part ----
+
+constexpr uint32_t window_bytes(const Part& part) { return part.window_bytes; }
+
+/// Bytes of a channel's page that have registers; the pages are 0x1000 apart on SEC 1.
+constexpr uint32_t channel_stride(const Part& part) { return part.sec1() ? 0x1000 : kChannelBytes; }
+constexpr uint32_t channel_base(const Part& part, unsigned n) {
+  return part.sec1() ? 0x2000 + 0x1000 * n : kChannelBase(n);
+}
+constexpr bool has_alternate_pages(const Part& part) { return part.sec3(); }
+/// Where channel n is while MCR[RCAn] is set; only on parts that have alternate pages.
+constexpr uint32_t channel_alias_base(const Part& part, unsigned n) {
+  return has_alternate_pages(part) ? kChannelAliasBase(n) : channel_base(part, n);
+}
+constexpr bool has_ip_block_revision(const Part& part) { return !part.sec1(); }
+constexpr bool has_polychannel(const Part& part) { return part.sec3(); }
+
+/// Base of a unit's registers, 0 when the part does not have it. [LX]
+constexpr uint32_t eu_base(const Part& part, Eu eu) {
+  if (!part.has(eu)) return 0;
+  if (!part.sec1()) return eu_base(eu);
+  const bool lite = part.sec_version == "1.2";
+  switch (eu) {
+    case Eu::Aesu:
+      return lite ? 0x4000 : 0x12000;
+    case Eu::Deu:
+      return lite ? 0x5000 : 0xA000;
+    case Eu::MdeuA:
+    case Eu::MdeuB:
+      return lite ? 0x6000 : 0xC000;
+    case Eu::Afeu:
+      return 0x8000;
+    case Eu::Rngu:
+      return 0xE000;
+    case Eu::Pkeu:
+      return 0x10000;
+    default:
+      return 0;
+  }
+}
+static_assert([] {
+  for (const Part& p : kParts) {
+    if (channel_base(p, p.channels - 1) + kChannelBytes > window_bytes(p)) return false;
+    for (unsigned code = 1; code < 12; ++code)
+      if (const auto eu = static_cast<Eu>(code); p.has(eu) && (!eu_base(p, eu) || eu_base(p, eu) + kEuBytes > window_bytes(p)))
+        return false;
+  }
+  return true;
+}());
 
 constexpr std::string_view eu_name(Eu eu) {
   switch (eu) {
