@@ -66,7 +66,8 @@ class Aead {
  public:
   virtual ~Aead() = default;
   virtual const AlgorithmInfo& info() const = 0;
-  /// As Skcipher::set_key.
+  /// Invalid for a bad key. AEADs have no key range of their own in the kernel: any refused key makes later requests fail
+  /// with NoKey.
   virtual Status set_key(std::span<const uint8_t> key, uint32_t key_flags = 0) = 0;
   /// Length of the tag; max_auth_bytes until called. Invalid, and the old one stays, for a length the algorithm lacks.
   virtual Status set_auth_bytes(unsigned bytes) = 0;

@@ -600,15 +600,8 @@ class IpsecMbHash final : public crypto::Hash {
     if (!queue_->hmac) return Status::Invalid;
     queue_->finish(this);
     fallback_.set_key(key);
-    uint8_t block[H::kBlockBytes] = {};
-    if (key.size() > sizeof block) {
-      typename H::State s;
-      H::init(&s);
-      H::update(&s, key.data(), key.size());
-      H::final(block, &s);
-    } else if (!key.empty()) {
-      std::memcpy(block, key.data(), key.size());
-    }
+    uint8_t block[H::kBlockBytes];
+    hmac_block<H>(key, block);
     for (auto& x : block) x ^= 0x36;
     one_block(block, inner_);
     for (auto& x : block) x ^= 0x36 ^ 0x5c;
@@ -653,7 +646,7 @@ class IpsecMbHash final : public crypto::Hash {
   }
   void flush() override { queue_->flush(); }
 
-  const HashState<H>& fallback() const { return fallback_; }
+  const KeyedHash<H>& fallback() const { return fallback_; }
 
  private:
   void one_block(const uint8_t* block, uint8_t* out) {
@@ -683,7 +676,7 @@ class IpsecMbHash final : public crypto::Hash {
   }
 
   std::shared_ptr<HashQueue<H>> queue_;
-  HashState<H> fallback_;
+  KeyedHash<H> fallback_;
   alignas(64) uint8_t inner_[64] = {}, outer_[64] = {};
 };
 

@@ -1,71 +1,38 @@
 #include "host/cpu/openssl.h"
 
-#include <openssl/evp.h>
-#include <openssl/provider.h>
-
 #include <array>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "driver/crypto/des_key.h"
-#include "host/cpu/openssl_hash.h"
+#include "host/cpu/openssl_library.h"
+#include "host/cpu/walk.h"
 
 namespace sec::host {
 namespace {
 
 using crypto::AlgorithmInfo;
 using crypto::AlgorithmType;
-using crypto::HashRequest;
 using crypto::SkcipherRequest;
 
-/// A library context of our own with the default and, where installed, the legacy provider.
-class Library {
- public:
-  static std::shared_ptr<Library> open() {
-    auto lib = std::shared_ptr<Library>(new Library);
-    lib->context_ = OSSL_LIB_CTX_new();
-    if (!lib->context_) return nullptr;
-    lib->default_ = OSSL_PROVIDER_load(lib->context_, "default");
-    lib->legacy_ = OSSL_PROVIDER_load(lib->context_, "legacy");
-    return lib->default_ ? lib : nullptr;
-  }
-  ~Library() {
-    if (legacy_) OSSL_PROVIDER_unload(legacy_);
-    if (default_) OSSL_PROVIDER_unload(default_);
-    OSSL_LIB_CTX_free(context_);
-  }
-  OSSL_LIB_CTX* context() const { return context_; }
-  bool has_legacy() const { return legacy_; }
+enum class Mode : uint8_t { Ecb, Cbc, Ctr, Xts, Ofb, Cfb, Rfc3686, Arc4 };
+enum class Family : uint8_t { Aes, Des, Des3, Arc4 };
 
- private:
-  Library() = default;
-  OSSL_LIB_CTX* context_ = nullptr;
-  OSSL_PROVIDER* default_ = nullptr;
-  OSSL_PROVIDER* legacy_ = nullptr;
-};
-
-enum class Mode : uint8_t { Ecb, Cbc, Ctr, Xts };
-enum class Family : uint8_t { Aes, Des, Des3 };
-
-struct CipherDeleter {
-  void operator()(EVP_CIPHER* c) const { EVP_CIPHER_free(c); }
-  void operator()(EVP_CIPHER_CTX* c) const { EVP_CIPHER_CTX_free(c); }
-};
-using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, CipherDeleter>;
+constexpr size_t kNonceBytes = 4;  // RFC 3686: at the end of the key
 
 /// One registered algorithm: what its transforms share.
 struct Kind {
-  std::shared_ptr<Library> library;
+  std::shared_ptr<OpensslLibrary> library;
   Mode mode;
   Family family;
   AlgorithmInfo info;
-  std::array<std::unique_ptr<EVP_CIPHER, CipherDeleter>, 3> ciphers;  // by key size: 16, 24, 32 (XTS 32, -, 64); DES only [0]
+  std::array<EvpCipher, 3> ciphers;  // by key size: 16, 24, 32 (XTS 32, -, 64); DES only [0]
 
   const EVP_CIPHER* for_key(size_t key_bytes) const {
     if (family != Family::Aes) return ciphers[0].get();
-    const size_t n = mode == Mode::Xts ? key_bytes / 2 : key_bytes;
-    return (n == 16 || n == 24 || n == 32) && key_bytes % 8 == 0 ? ciphers[n / 8 - 2].get() : nullptr;
+    const size_t n = mode == Mode::Xts ? key_bytes / 2 : mode == Mode::Rfc3686 ? key_bytes - kNonceBytes : key_bytes;
+    return (n == 16 || n == 24 || n == 32) && (mode != Mode::Xts || key_bytes % 16 == 0) ? ciphers[n / 8 - 2].get() : nullptr;
   }
 };
 
@@ -85,6 +52,15 @@ class OpensslCipher final : public crypto::Skcipher {
     keyed_ = false;
     const EVP_CIPHER* cipher = kind_->for_key(key.size());
     if (!cipher) return Status::Invalid;
+    if (kind_->family == Family::Arc4) {
+      key_.assign(key.begin(), key.end());
+      keyed_ = true;
+      return Status::Ok;
+    }
+    if (kind_->mode == Mode::Rfc3686) {
+      std::memcpy(counter_, key.data() + key.size() - kNonceBytes, kNonceBytes);
+      key = key.first(key.size() - kNonceBytes);
+    }
     if (kind_->family != Family::Aes) {
       const Status s = kind_->family == Family::Des ? crypto::check_des_key(key, key_flags)
                                                     : crypto::check_des3_key(key, key_flags);
@@ -135,6 +111,28 @@ class OpensslCipher final : public crypto::Skcipher {
         if (s == Status::Ok) add_be128(r.iv, (n + 15) / 16);
         return s;
       }
+      case Mode::Rfc3686: {
+        uint8_t counter[16] = {};
+        std::memcpy(counter, counter_, kNonceBytes);
+        std::memcpy(counter + kNonceBytes, r.iv, 8);
+        counter[15] = 1;
+        return load_iv(c, counter) ? run(c, r, 1) : Status::Io;
+      }
+      case Mode::Ofb:
+      case Mode::Cfb: {
+        if (!load_iv(c, r.iv)) return Status::Io;
+        const Status s = run(c, r, 1);
+        // The last block of key stream or ciphertext; after a partial block of CFB it is of no use to anybody.
+        if (s == Status::Ok && EVP_CIPHER_CTX_get_updated_iv(c, r.iv, kind_->info.iv_bytes) != 1) return Status::Io;
+        return s;
+      }
+      case Mode::Arc4:
+        // Every request begins with the key, as in kernels since 6.7. The key length has to be told before the key.
+        if (EVP_CipherInit_ex2(c, kind_->ciphers[0].get(), nullptr, nullptr, 1, nullptr) != 1 ||
+            EVP_CIPHER_CTX_set_key_length(c, static_cast<int>(key_.size())) != 1 ||
+            EVP_CipherInit_ex2(c, nullptr, key_.data(), nullptr, 1, nullptr) != 1)
+          return Status::Io;
+        return run(c, r, 1);
       case Mode::Xts: {
         if (n < 16) return Status::Invalid;
         if (!load_iv(c, r.iv)) return Status::Io;
@@ -187,43 +185,25 @@ class OpensslCipher final : public crypto::Skcipher {
   }
 
   std::shared_ptr<const Kind> kind_;
-  CipherContext encrypt_, decrypt_;
+  EvpContext encrypt_, decrypt_;
   std::vector<uint8_t> bounce_;  // XTS over scattered lists only; keeps its size
+  std::vector<uint8_t> key_;     // RC4 only
+  uint8_t counter_[kNonceBytes] = {};  // RFC 3686 only
   bool keyed_ = false;
 };
 
-template <class H>
-class OpensslHash final : public crypto::Hash {
- public:
-  explicit OpensslHash(std::shared_ptr<const AlgorithmInfo> info, bool hmac) : info_(std::move(info)), hmac_(hmac) {}
-
-  const AlgorithmInfo& info() const override { return *info_; }
-  Status set_key(std::span<const uint8_t> key) override {
-    if (!hmac_) return Status::Invalid;
-    state_.set_key(key);
-    return Status::Ok;
-  }
-  Status digest(HashRequest& r) override {
-    if (hmac_ && !state_.keyed()) [[unlikely]] return Status::NoKey;
-    return state_.digest(r.src, r.size_bytes, r.digest) ? Status::Ok : Status::Invalid;
-  }
-
- private:
-  std::shared_ptr<const AlgorithmInfo> info_;
-  HashState<H> state_;
-  bool hmac_;
-};
-
-void add_cipher(crypto::Registry& registry, const std::shared_ptr<Library>& library, Mode mode, Family family) {
+void add_cipher(crypto::Registry& registry, const std::shared_ptr<OpensslLibrary>& library, Mode mode, Family family) {
   struct ModeText {
     const char *name, *evp;
   };
-  static constexpr ModeText kModes[] = {{"ecb", "ECB"}, {"cbc", "CBC"}, {"ctr", "CTR"}, {"xts", "XTS"}};
+  static constexpr ModeText kModes[] = {{"ecb", "ECB"}, {"cbc", "CBC"}, {"ctr", "CTR"}, {"xts", "XTS"},
+                                        {"ofb", "OFB"}, {"cfb", "CFB"}, {"rfc3686", "CTR"}, {"ecb", ""}};
   struct FamilyText {
     const char *name, *driver;
     unsigned block, min_key, max_key;
   };
-  static constexpr FamilyText kFamilies[] = {{"aes", "aes", 16, 16, 32}, {"des", "des", 8, 8, 8}, {"des3_ede", "3des", 8, 24, 24}};
+  static constexpr FamilyText kFamilies[] = {{"aes", "aes", 16, 16, 32}, {"des", "des", 8, 8, 8}, {"des3_ede", "3des", 8, 24, 24},
+                                             {"arc4", "arc4", 1, 1, 256}};
   const ModeText& m = kModes[static_cast<int>(mode)];
   const FamilyText& f = kFamilies[static_cast<int>(family)];
 
@@ -232,7 +212,7 @@ void add_cipher(crypto::Registry& registry, const std::shared_ptr<Library>& libr
   kind->mode = mode;
   kind->family = family;
   auto fetch = [&](const std::string& name) {
-    return std::unique_ptr<EVP_CIPHER, CipherDeleter>(EVP_CIPHER_fetch(library->context(), name.c_str(), nullptr));
+    return EvpCipher(library->fetch(name));
   };
   const std::string suffix = std::string("-") + m.evp;
   switch (family) {
@@ -243,19 +223,22 @@ void add_cipher(crypto::Registry& registry, const std::shared_ptr<Library>& libr
       break;
     case Family::Des: kind->ciphers[0] = fetch("DES" + suffix); break;
     case Family::Des3: kind->ciphers[0] = fetch("DES-EDE3" + suffix); break;
+    case Family::Arc4: kind->ciphers[0] = fetch("RC4"); break;
   }
   if (!kind->ciphers[0]) return;  // not in this OpenSSL
 
   AlgorithmInfo& i = kind->info;
-  i.name = std::string(m.name) + "(" + f.name + ")";
-  i.driver = std::string(m.name) + "-" + f.driver + "-openssl";
+  const bool rfc3686 = mode == Mode::Rfc3686;
+  const bool stream = rfc3686 || mode == Mode::Ctr || mode == Mode::Ofb || mode == Mode::Cfb;
+  i.name = rfc3686 ? "rfc3686(ctr(aes))" : std::string(m.name) + "(" + f.name + ")";
+  i.driver = std::string(m.name) + (rfc3686 ? "-ctr-" : "-") + f.driver + "-openssl";
   i.module = "openssl";
   i.priority = kOpensslPriority;
   i.type = AlgorithmType::Skcipher;
-  i.block_bytes = mode == Mode::Ctr ? 1 : f.block;
-  i.min_key_bytes = mode == Mode::Xts ? 2 * f.min_key : f.min_key;
-  i.max_key_bytes = mode == Mode::Xts ? 2 * f.max_key : f.max_key;
-  i.iv_bytes = mode == Mode::Ecb ? 0 : f.block;
+  i.block_bytes = stream ? 1 : f.block;
+  i.min_key_bytes = mode == Mode::Xts ? 2 * f.min_key : f.min_key + (rfc3686 ? kNonceBytes : 0);
+  i.max_key_bytes = mode == Mode::Xts ? 2 * f.max_key : f.max_key + (rfc3686 ? kNonceBytes : 0);
+  i.iv_bytes = mode == Mode::Ecb || mode == Mode::Arc4 ? 0 : rfc3686 ? 8 : f.block;
   i.chunk_bytes = f.block;
   i.walk_bytes = f.block;
   std::shared_ptr<const Kind> shared = std::move(kind);
@@ -263,44 +246,25 @@ void add_cipher(crypto::Registry& registry, const std::shared_ptr<Library>& libr
   (void)registry.add({shared->info, [shared] { return std::make_unique<OpensslCipher>(shared); }, nullptr});
 }
 
-template <class H>
-void add_hash(crypto::Registry& registry) {
-  for (const bool hmac : {false, true}) {
-    AlgorithmInfo i;
-    const std::string base(H::kName);
-    i.name = hmac ? "hmac(" + base + ")" : base;
-    i.driver = (hmac ? "hmac-" + base : base) + "-openssl";
-    i.module = "openssl";
-    i.priority = kOpensslPriority;
-    i.type = AlgorithmType::Hash;
-    i.block_bytes = H::kBlockBytes;
-    i.digest_bytes = H::kDigestBytes;
-    auto info = std::make_shared<const AlgorithmInfo>(i);
-    (void)registry.add({i, nullptr, [info, hmac] { return std::make_unique<OpensslHash<H>>(info, hmac); }});
-  }
-}
-
 }  // namespace
 
 bool openssl_has_legacy() {
-  const auto library = Library::open();
+  const auto library = OpensslLibrary::open();
   return library && library->has_legacy();
 }
 
 void register_openssl(crypto::Registry& registry) {
-  const auto library = Library::open();
+  const auto library = OpensslLibrary::open();
   if (library) {
-    for (const Mode m : {Mode::Ecb, Mode::Cbc, Mode::Ctr, Mode::Xts}) add_cipher(registry, library, m, Family::Aes);
+    for (const Mode m : {Mode::Ecb, Mode::Cbc, Mode::Ctr, Mode::Xts, Mode::Ofb, Mode::Cfb, Mode::Rfc3686})
+      add_cipher(registry, library, m, Family::Aes);
     for (const Family f : {Family::Des, Family::Des3})
-      for (const Mode m : {Mode::Ecb, Mode::Cbc})
+      for (const Mode m : {Mode::Ecb, Mode::Cbc, Mode::Ofb, Mode::Cfb})
         if (f != Family::Des || library->has_legacy()) add_cipher(registry, library, m, f);
+    if (library->has_legacy()) add_cipher(registry, library, Mode::Arc4, Family::Arc4);
+    register_openssl_aeads(registry, library);
   }
-  add_hash<Md5>(registry);
-  add_hash<Sha1>(registry);
-  add_hash<Sha224>(registry);
-  add_hash<Sha256>(registry);
-  add_hash<Sha384>(registry);
-  add_hash<Sha512>(registry);
+  register_openssl_hashes(registry, library);
 }
 
 }  // namespace sec::host

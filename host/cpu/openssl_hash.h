@@ -37,22 +37,31 @@ SEC_HOST_HASH(Sha512, SHA512_CTX, SHA512, "sha512", 128, 64)
 #undef SEC_HOST_HASH
 #pragma GCC diagnostic pop
 
-/// A hash, or an HMAC once `set_key` was called; digest() does not change it.
+/// RFC 2104: a key longer than a block is hashed first, a shorter one padded with zeros.
 template <class H>
-class HashState {
+void hmac_block(std::span<const uint8_t> key, uint8_t block[H::kBlockBytes]) {
+  std::memset(block, 0, H::kBlockBytes);
+  if (key.size() > H::kBlockBytes) {
+    typename H::State s;
+    H::init(&s);
+    H::update(&s, key.data(), key.size());
+    H::final(block, &s);
+  } else if (!key.empty()) {
+    std::memcpy(block, key.data(), key.size());
+  }
+}
+
+/// A hash, or an HMAC once `set_key` was called. Messages are State objects, so that a keyed one is a copy away; nothing
+/// but set_key() changes this object.
+template <class H>
+class KeyedHash {
  public:
-  HashState() { H::init(&inner_); }
+  using State = typename H::State;
+  KeyedHash() { H::init(&inner_); }
 
   void set_key(std::span<const uint8_t> key) {
-    uint8_t block[H::kBlockBytes] = {};
-    if (key.size() > sizeof block) {
-      typename H::State s;
-      H::init(&s);
-      H::update(&s, key.data(), key.size());
-      H::final(block, &s);
-    } else if (!key.empty()) {
-      std::memcpy(block, key.data(), key.size());
-    }
+    uint8_t block[H::kBlockBytes];
+    hmac_block<H>(key, block);
     for (auto& b : block) b ^= 0x36;
     H::init(&inner_);
     H::update(&inner_, block, sizeof block);
@@ -63,20 +72,12 @@ class HashState {
   }
   bool keyed() const { return keyed_; }
 
-  /// False when the list is shorter than `n` bytes; `out` is then untouched.
-  bool digest(const crypto::ScatterList* src, size_t n, uint8_t* out) const {
-    typename H::State s = inner_;
-    if (const uint8_t* p = single_span(src, n)) {
-      H::update(&s, p, n);
-    } else {
-      crypto::ScatterWalk walk(src);
-      while (n) {
-        const crypto::Segment piece = walk.take(n);
-        if (!piece.size_bytes) return false;
-        H::update(&s, piece.data, piece.size_bytes);
-        n -= piece.size_bytes;
-      }
-    }
+  State begin() const { return inner_; }
+  /// The list has `n` bytes from `offset` on.
+  static void update(State& s, const crypto::ScatterList* list, size_t offset, size_t n) {
+    walk_list(list, offset, n, [&s](const uint8_t* p, size_t k) { H::update(&s, p, k); });
+  }
+  void finish(State& s, uint8_t* out) const {
     if (keyed_) {
       uint8_t mid[H::kDigestBytes];
       H::final(mid, &s);
@@ -84,11 +85,19 @@ class HashState {
       H::update(&s, mid, sizeof mid);
     }
     H::final(out, &s);
+  }
+
+  /// False when the list is shorter than `n` bytes; `out` is then untouched.
+  bool digest(const crypto::ScatterList* src, size_t n, uint8_t* out) const {
+    if (!single_span(src, n) && !covers(src, n)) return false;
+    State s = begin();
+    update(s, src, 0, n);
+    finish(s, out);
     return true;
   }
 
  private:
-  typename H::State inner_, outer_;
+  State inner_, outer_;
   bool keyed_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "driver/crypto/scatterlist.h"
 
@@ -32,6 +33,10 @@ inline bool covers(const crypto::ScatterList* list, size_t n) {
 class ListCursor {
  public:
   ListCursor(const crypto::ScatterList* list, size_t total) : walk_(list), left_(total) {}
+  /// Begins `offset` bytes into the list, which has them.
+  ListCursor(const crypto::ScatterList* list, size_t offset, size_t total) : walk_(list), left_(total) {
+    (void)walk_.skip(offset);
+  }
 
   /// The contiguous piece at the position; empty at the end.
   crypto::Segment peek() {
@@ -78,9 +83,8 @@ class ListCursor {
 /// Calls `crypt(in, out, bytes)` over both lists, in order, with whole blocks of `block_bytes` (1 for stream
 /// ciphers, at most 16). `total` is a multiple of the block. Both lists must cover it. Returns false as soon as a call does.
 template <class Crypt>
-bool walk_pair(const crypto::ScatterList* src, const crypto::ScatterList* dst, size_t total, size_t block_bytes,
-               size_t max_piece_bytes, Crypt&& crypt) {
-  ListCursor in(src, total), out(dst, total);
+bool walk_pair(ListCursor in, ListCursor out, size_t total, size_t block_bytes, size_t max_piece_bytes,
+               Crypt&& crypt) {
   while (total) {
     const crypto::Segment s = in.peek();
     const crypto::Segment d = out.peek();
@@ -100,6 +104,27 @@ bool walk_pair(const crypto::ScatterList* src, const crypto::ScatterList* dst, s
     total -= n;
   }
   return true;
+}
+
+template <class Crypt>
+bool walk_pair(const crypto::ScatterList* src, const crypto::ScatterList* dst, size_t total, size_t block_bytes,
+               size_t max_piece_bytes, Crypt&& crypt) {
+  return walk_pair(ListCursor(src, total), ListCursor(dst, total), total, block_bytes, max_piece_bytes,
+                   std::forward<Crypt>(crypt));
+}
+
+/// Calls `take(data, bytes)` for each piece of the bytes [offset, offset + total), which the list has.
+template <class Take>
+void walk_list(const crypto::ScatterList* list, size_t offset, size_t total, Take&& take) {
+  if (const uint8_t* p = single_span(list, offset + total)) [[likely]] {
+    if (total) take(p + offset, total);
+    return;
+  }
+  ListCursor cursor(list, offset, total);
+  for (crypto::Segment s = cursor.peek(); s.size_bytes; s = cursor.peek()) {
+    take(static_cast<const uint8_t*>(s.data), s.size_bytes);
+    cursor.advance(s.size_bytes);
+  }
 }
 
 /// 128-bit big-endian counter += blocks, carry through all bytes.
