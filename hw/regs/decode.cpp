@@ -3,21 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
-#include <deque>
 #include <numeric>
 
 #include "common/diag.h"
 #include "hw/regs/aesu.h"
+#include "hw/regs/afeu.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
+#include "hw/regs/crcu.h"
 #include "hw/regs/descriptor.h"
 #include "hw/regs/deu.h"
 #include "hw/regs/eu_common.h"
+#include "hw/regs/keu.h"
 #include "hw/regs/link_table.h"
 #include "hw/regs/map.h"
 #include "hw/regs/mdeu.h"
+#include "hw/regs/pkeu.h"
+#include "hw/regs/rngu.h"
+#include "hw/regs/steu.h"
 
 namespace sec::regs {
 namespace {
@@ -28,11 +34,11 @@ struct Placed {
   uint32_t base;
   std::span<const Register> registers;
   bool alternate_page = false;
+  bool sec1_unit = false;  // its control registers are byte-swapped
 };
 
 constexpr Eu kUnits[] = {Eu::Deu, Eu::Aesu, Eu::MdeuA, Eu::Afeu, Eu::Rngu, Eu::Pkeu, Eu::Steu, Eu::Keu, Eu::Crcu};
 
-/// Units without a table of their own have the common registers, under the manual's prefix.
 std::span<const Register> unit_registers(Eu eu) {
   switch (eu) {
     case Eu::Aesu:
@@ -42,29 +48,21 @@ std::span<const Register> unit_registers(Eu eu) {
     case Eu::MdeuA:
     case Eu::MdeuB:
       return kMdeuRegisters;
-    default:
+    case Eu::Afeu:
+      return kAfeuRegisters;
+    case Eu::Rngu:
+      return kRnguRegisters;
+    case Eu::Pkeu:
+      return kPkeuRegisters;
+    case Eu::Steu:
+      return kSteuRegisters;
+    case Eu::Keu:
+      return kKeuRegisters;
+    case Eu::Crcu:
+      return kCrcuRegisters;
+    case Eu::None:
       break;
   }
-  struct Renamed {
-    Eu eu;
-    std::vector<Register> registers;
-  };
-  static const auto* const tables = [] {
-    static std::deque<std::string> names;  // deque: the views stay valid as it grows
-    static std::deque<Renamed> all;
-    for (Eu u : kUnits) {
-      Renamed t{u, {}};
-      for (Register r : kEuRegisters) {
-        names.push_back(std::string(eu_name(u)) + std::string(r.name.substr(2)));
-        r.name = names.back();
-        t.registers.push_back(r);
-      }
-      all.push_back(std::move(t));
-    }
-    return &all;
-  }();
-  for (const Renamed& t : *tables)
-    if (t.eu == eu) return t.registers;
   return {};
 }
 
@@ -76,16 +74,17 @@ constexpr Register kDescriptorWords[] = {kHeader, kWriteBack, kPointer, kLinkEnt
 std::vector<Placed> blocks_of(const Part& part, bool alternate_pages) {
   std::vector<Placed> out;
   const Block& channel = channel_block(part.generation);
-  if (alternate_pages && part.generation == Generation::Sec3)
+  if (alternate_pages && has_alternate_pages(part))
     for (unsigned n = 0; n < part.channels; ++n)
-      out.push_back({fmt::format("ch{}", n), kChannelAliasBase(n), channel.registers, true});
-  out.push_back({"controller", kControllerBase, kControllerRegisters});
+      out.push_back({fmt::format("ch{}", n), channel_alias_base(part, n), channel.registers, true});
+  out.push_back({"controller", kControllerBase, controller_block(part.generation).registers});
   for (unsigned n = 0; n < part.channels; ++n)
-    out.push_back({fmt::format("ch{}", n), kChannelBase(n), channel.registers});
-  if (part.generation == Generation::Sec3) out.push_back({"polychannel", kPolychannelBase, kPolychannelRegisters});
-  out.push_back({"controller", kIpBlockRevision, kIpBlock});
+    out.push_back({fmt::format("ch{}", n), channel_base(part, n), channel.registers});
+  if (has_polychannel(part)) out.push_back({"polychannel", kPolychannelBase, kPolychannelRegisters});
+  if (has_ip_block_revision(part)) out.push_back({"controller", kIpBlockRevision, kIpBlock});
   for (Eu eu : kUnits)
-    if (part.has(eu)) out.push_back({std::string(unit_block_name(eu)), eu_base(eu), unit_registers(eu)});
+    if (part.has(eu))
+      out.push_back({std::string(unit_block_name(eu)), eu_base(part, eu), unit_registers(eu), false, part.sec1()});
   return out;
 }
 
@@ -95,7 +94,8 @@ Location at(const Placed& b, const Register& r, uint32_t byte_in_register = 0) {
           .reg = &r,
           .offset = b.base + r.offset_bytes,
           .byte_in_register = byte_in_register,
-          .alternate_page = b.alternate_page};
+          .alternate_page = b.alternate_page,
+          .swapped = b.sec1_unit && r.offset_bytes < kEuControlBytes};
 }
 
 std::string upper(std::string_view s) {
@@ -155,11 +155,16 @@ std::string words(std::initializer_list<std::string_view> parts) {
   return out;
 }
 
-std::string word_mask(BitRange b) {
-  const Field f{.name = "", .bits = b};
-  if (b.first < 32 && b.last >= 32) return fmt::format("bits {}-{}", b.first, b.last);
-  return b.last < 32 ? fmt::format("HI 0x{:08x}", f.mask() >> 32) : fmt::format("LO 0x{:08x}", f.mask());
+std::string word_mask(uint64_t mask) {
+  if (mask >> 32 && mask & 0xffffffff) {
+    const auto first = static_cast<unsigned>(std::countl_zero(mask)), last = 63 - static_cast<unsigned>(std::countr_zero(mask));
+    return fmt::format("bits {}-{}", first, last);
+  }
+  return mask >> 32 ? fmt::format("HI 0x{:08x}", mask >> 32) : fmt::format("LO 0x{:08x}", mask);
 }
+
+/// What a value says where a register's table has it: SEC 1 keeps a unit's control registers byte-swapped.
+uint64_t in_table_order(const Location& where, uint64_t value) { return where.swapped ? from_sec1(value) : value; }
 
 std::string_view verdict(IntegrityCheck c) {
   switch (c) {
@@ -181,7 +186,7 @@ Eu unit_of_block(std::string_view block) {
 
 std::string field_meaning(const Location& where, const Field& f, uint64_t value) {
   const std::string_view reg = where.reg->name;
-  if (reg == "EUASR") return value ? fmt::format("held by channel {}", value - 1) : "free";
+  if (reg == "EUASR" || reg == "EUACR") return value ? fmt::format("held by channel {}", value - 1) : "free";
   if (f.name == "MAIN_STATE") return std::string(name_in(kChannelStateNames, value, "unknown state"));
   if (f.name == "GET_STATE" || f.name == "PUT_STATE") return value ? "busy" : "idle";
   if (f.name == "FF_LEVEL") return fmt::format("{} waiting", value);
@@ -189,6 +194,7 @@ std::string field_meaning(const Location& where, const Field& f, uint64_t value)
     constexpr std::string_view kNames[] = {"low", "medium-low", "medium-high", "high"};
     return std::string(kNames[value & 3]);
   }
+  if (reg == "CCCR" && f.name == "BURST") return fmt::format("{}-byte bursts", value ? 8 * value : 2);
   if (reg == "CCCR" && f.name == "BS") return value ? "128-byte bursts" : "64-byte bursts";
   if (f.name == "SEL0" || f.name == "SEL1") return std::string(eu_name(static_cast<Eu>(value)));
   if (reg == "HEADER" && f.name == "TYPE") return std::string(name_of(static_cast<DescriptorType>(value)));
@@ -196,7 +202,8 @@ std::string field_meaning(const Location& where, const Field& f, uint64_t value)
   if (f.name == "DONE") return value == 0xff ? "done" : "not done";
   if (f.name == "ICCR0" || f.name == "ICCR1") return std::string(verdict(static_cast<IntegrityCheck>(value)));
   if (f.name == "ADDRESS") return "";
-  if (f.name == "MODE") return mode_meaning(unit_of_block(where.block), static_cast<uint8_t>(value));
+  if (f.name == "MODE" || f.name == "ROUTINE")
+    return mode_meaning(unit_of_block(where.block), static_cast<uint8_t>(value));
   if (f.width() == 1 && !value) return "";
   return std::string(f.doc);
 }
@@ -208,7 +215,7 @@ std::string set_fields(const DecodedRegister& d, uint64_t within) {
   std::string out;
   for (const DecodedField& f : d.fields) {
     const Field field{.name = "", .bits = f.bits};
-    if (!(field.mask() & within) || !f.value) continue;
+    if (!(f.mask & within) || !f.value) continue;
     out += out.empty() ? "" : " ";
     out += field.width() == 1 ? f.field : fmt::format("{}={:#x}", f.field, f.value);
     const bool named = f.field == "MAIN_STATE" || f.field == "SEL0" || f.field == "SEL1" || f.field == "TYPE";
@@ -218,7 +225,14 @@ std::string set_fields(const DecodedRegister& d, uint64_t within) {
   return out;
 }
 
+/// "CH0_CCCR": block and name as one word, for channels only; other names are unique.
+std::string word_name(const Location& l) {
+  return l.block.starts_with("ch") ? fmt::format("CH{}_{}", l.block.substr(2), l.name) : l.name;
+}
+
 }  // namespace
+
+uint64_t Location::mask_of(const Field& f) const { return swapped ? to_sec1(f.mask()) : f.mask(); }
 
 std::optional<Location> lookup(uint32_t offset, const Part& part) {
   for (const Placed& b : blocks_of(part, true))
@@ -237,11 +251,52 @@ std::vector<Location> all_registers(const Part& part) {
   return out;
 }
 
+std::optional<uint32_t> find_register(const Part& part, std::string_view text) {
+  if (const auto offset = parse_number(text))
+    return *offset < window_bytes(part) ? std::optional(static_cast<uint32_t>(*offset)) : std::nullopt;
+  std::string wanted = upper(text);
+  std::replace(wanted.begin(), wanted.end(), '.', '_');
+  uint32_t word = 0;
+  if (wanted.ends_with("_HI") || wanted.ends_with("_LO")) {
+    word = wanted.ends_with("_LO") ? 4 : 0;
+    wanted.resize(wanted.size() - 3);
+  }
+  // "CCPSR2": the digit is the channel, unless a register is called that.
+  const bool digit = !wanted.empty() && std::isdigit(static_cast<unsigned char>(wanted.back()));
+  const std::string of_channel =
+      digit ? fmt::format("CH{}_{}", wanted.back(), wanted.substr(0, wanted.size() - 1)) : "CH0_" + wanted;
+  std::optional<uint32_t> channel;
+  for (const Location& l : all_registers(part)) {
+    const std::string name = word_name(l);
+    if (name == wanted || upper(l.block) + "_" + l.name == wanted) return l.offset + word;
+    if (name == of_channel) channel = l.offset + word;
+  }
+  return channel;
+}
+
+std::string register_name(const Part& part, uint32_t offset) {
+  const auto l = lookup(offset, part);
+  if (!l) return fmt::format("{:#06x}", offset);
+  std::string out = word_name(*l);
+  if (l->reg->size_bytes > 8)
+    out += l->byte_in_register ? fmt::format("+{:#x}", l->byte_in_register) : "";
+  else if (l->byte_in_register)
+    out += "_LO";
+  if (l->alternate_page) out += " (alternate page)";
+  return out;
+}
+
+std::vector<NamedRegister> register_names(const Part& part) {
+  std::vector<NamedRegister> out;
+  for (const Location& l : all_registers(part)) out.push_back({word_name(l), l.offset, l.reg->size_bytes, l.reg->access});
+  return out;
+}
+
 Location find_register(std::string_view text, const Part& part) {
   if (const auto offset = parse_number(text)) {
-    if (*offset >= kWindowBytes)
+    if (*offset >= window_bytes(part))
       throw SetupError(fmt::format("register offset {} is outside the window of {:#x} bytes; give an offset below it",
-                                   text, kWindowBytes));
+                                   text, window_bytes(part)));
     if (auto found = lookup(static_cast<uint32_t>(*offset), part)) return *found;
     throw SetupError(fmt::format("{} has no register at offset {}; list them with `secsim regs`", part.name, text));
   }
@@ -269,6 +324,8 @@ Location find_register(std::string_view text, const Part& part) {
       if (r.name == name && !part.has(eu))
         throw SetupError(fmt::format("{} has no {}, so it has no register {}; choose another part", part.name,
                                      unit_block_name(eu), name));
+  if (const auto offset = find_register(part, text))  // "CH2_CCPSR", "CCPSR2"
+    if (auto found = lookup(*offset, part)) return *found;
   const std::string close = close_matches(wanted, names);
   throw SetupError(fmt::format("{} has no register called \"{}\"; {}", part.name, text,
                                close.empty() ? std::string("list them with `secsim regs`") : "close are: " + close));
@@ -276,16 +333,17 @@ Location find_register(std::string_view text, const Part& part) {
 
 DecodedRegister decode_fields(const Location& where, uint64_t value) {
   DecodedRegister d{.where = where, .value = value};
+  const uint64_t table_value = in_table_order(where, value);
   uint64_t known = where.reg->fields.empty() ? ~uint64_t{0} : 0;
   for (const Field& f : where.reg->fields) {
-    known |= f.mask();
-    const uint64_t v = f.get(value);
-    d.fields.push_back({std::string(f.name), f.bits, f.model, v, field_meaning(where, f, v)});
+    known |= where.mask_of(f);
+    const uint64_t v = f.get(table_value);
+    d.fields.push_back({std::string(f.name), where.mask_of(f), f.bits, f.model, v, field_meaning(where, f, v)});
   }
   // The feedback word has more bits than the verdicts, and they are unspecified.
   if (where.name != "WRITEBACK") d.undefined_bits = value & ~known;
   if (where.in_window && where.reg->offset_bytes == 0 && unit_of_block(where.block) != Eu::None)
-    d.summary = mode_meaning(unit_of_block(where.block), static_cast<uint8_t>(value));
+    d.summary = mode_meaning(unit_of_block(where.block), static_cast<uint8_t>(table_value));
   else if (where.name == "HEADER")
     d.summary = decode_header(static_cast<uint32_t>(value >> 32));
   return d;
@@ -309,7 +367,7 @@ std::string decode_register(std::string_view name_or_offset, uint64_t value, con
     const std::string_view model = f.model == Model::Modelled ? ""
                                    : f.model == Model::Stored ? " (stored, no effect)"
                                                               : " (not modelled)";
-    std::string line = fmt::format("  {:<14} {:<14} {:#x}", f.field, word_mask(f.bits), f.value);
+    std::string line = fmt::format("  {:<14} {:<14} {:#x}", f.field, word_mask(f.mask), f.value);
     if (!f.meaning.empty()) line += "  " + f.meaning;
     out += line + std::string(model) + "\n";
   }
@@ -365,8 +423,10 @@ std::string mode_meaning(Eu eu, uint8_t mode) {
       constexpr std::string_view kNames[] = {"CRC-32", "CRC-32C", "static custom CRC", "dynamic custom CRC"};
       return words({kNames[mode & 3], mode & 0x40 ? "CICV" : "", mode & 0x80 ? "RAW" : ""});
     }
-    case Eu::Pkeu:
-      return fmt::format("routine {:#04x}", mode);
+    case Eu::Pkeu: {
+      const std::string_view name = name_in(kPkeuModeNames, mode, "");
+      return name.empty() ? fmt::format("reserved routine {:#04x}", mode) : std::string(name);
+    }
     case Eu::Rngu:
       return mode ? fmt::format("reserved mode {:#04x}", mode) : "random";
     case Eu::None:
@@ -398,8 +458,18 @@ DecodedDescriptor decode_descriptor_fields(std::span<const std::byte> bytes, con
   if (bytes.size() != kDescriptorBytes)
     throw SetupError(
         fmt::format("a descriptor has {} bytes and this one has {}; give all of it", kDescriptorBytes, bytes.size()));
-  const Descriptor desc = Descriptor::load(bytes.data());
+  Descriptor desc = Descriptor::load(bytes.data());
   DecodedDescriptor d;
+  d.sec1 = part.sec1();
+  const size_t pointers_at = d.sec1 ? kSec1PointerOffset : 8;
+  if (d.sec1) {
+    desc.feedback = 0;
+    for (unsigned i = 0; i < kDescriptorPointers; ++i)
+      desc.ptr[i] = PointerDword::decode_sec1(load_be64(bytes.data() + pointers_at + 8 * i));
+    d.next = load_be32(bytes.data() + kSec1NextOffset);
+  }
+  const std::string_view no_unit = d.sec1 ? "SERR" : "IEU";
+  const uint64_t reserved_bits = d.sec1 ? uint64_t{0xffff} << 48 : kPointerReserved;
   d.header_word = desc.header;
   d.feedback_word = desc.feedback;
   d.header = HeaderWord::decode(desc.header);
@@ -422,7 +492,7 @@ DecodedDescriptor decode_descriptor_fields(std::span<const std::byte> bytes, con
   const PointerRoles* roles = roles_for(for_roles);
   if (roles) d.form = name_of(roles->form);
   for (unsigned i = 0; i < kDescriptorPointers; ++i) {
-    const uint64_t raw = load_be64(bytes.data() + 8 + 8 * i);
+    const uint64_t raw = load_be64(bytes.data() + pointers_at + 8 * i);
     DecodedPointer p{.index = i, .pointer = desc.ptr[i], .unused = raw == 0};
     if (roles) {
       p.role = roles->pointer[i];
@@ -432,7 +502,7 @@ DecodedDescriptor decode_descriptor_fields(std::span<const std::byte> bytes, con
       d.warnings.push_back(fmt::format("p{} is set but {} does not use it", i, d.type_name));
     else if (roles && p.pointer.extent && p.extent_role.empty())
       d.warnings.push_back(fmt::format("the extent of p{} is set but {} does not use it", i, d.type_name));
-    if (raw & kPointerReserved) d.warnings.push_back(fmt::format("reserved bits of p{} are set", i));
+    if (raw & reserved_bits) d.warnings.push_back(fmt::format("reserved bits of p{} are set", i));
     if (p.pointer.length && !p.pointer.address && !p.pointer.eptr && p.pointer.jump)
       d.warnings.push_back(fmt::format("p{} is a link table at address 0", i));
     d.pointers.push_back(std::move(p));
@@ -445,13 +515,14 @@ DecodedDescriptor decode_descriptor_fields(std::span<const std::byte> bytes, con
   if (!d.done && desc.header) {
     if (h.sel0 == 0) d.warnings.push_back("there is no primary unit");
     if (h.sel0 && !part.has(primary))
-      d.warnings.push_back(fmt::format("{} has no unit with code {} ({}): IEU", part.name, h.sel0, d.primary));
+      d.warnings.push_back(fmt::format("{} has no unit with code {} ({}): {}", part.name, h.sel0, d.primary, no_unit));
     if (h.sel0 && h.sel0 == h.sel1) d.warnings.push_back("primary and secondary unit are the same: IDH");
   }
   if (h.sel1 && !part.has(secondary))
-    d.warnings.push_back(fmt::format("{} has no unit with code {} ({}): IEU", part.name, h.sel1, d.secondary));
+    d.warnings.push_back(fmt::format("{} has no unit with code {} ({}): {}", part.name, h.sel1, d.secondary, no_unit));
   if (!h.sel1 && h.mode1) d.warnings.push_back("MODE1 is set but there is no secondary unit");
   if (desc.header & 0x4) d.warnings.push_back("the reserved bit 0x4 of the header is set");
+  if (d.next % 4) d.warnings.push_back("the next descriptor is not aligned to a word: the write-back is unpredictable");
   return d;
 }
 
@@ -465,7 +536,8 @@ std::string decode_descriptor(std::span<const std::byte> bytes, const Part& part
     out += fmt::format("  primary   {} mode 0x{:02x} {}\n", d.primary, d.header.mode0, d.primary_mode);
   if (d.header.sel1)
     out += fmt::format("  secondary {} mode 0x{:02x} {}\n", d.secondary, d.header.mode1, d.secondary_mode);
-  out += fmt::format("feedback 0x{:08x}  ICCR0 {}, ICCR1 {}\n", d.feedback_word, verdict(d.iccr0), verdict(d.iccr1));
+  if (!d.sec1)
+    out += fmt::format("feedback 0x{:08x}  ICCR0 {}, ICCR1 {}\n", d.feedback_word, verdict(d.iccr0), verdict(d.iccr1));
   for (const DecodedPointer& p : d.pointers) {
     out += fmt::format("p{} {:<20}", p.index, p.role.empty() ? "-" : p.role);
     if (p.unused) {
@@ -479,14 +551,30 @@ std::string decode_descriptor(std::span<const std::byte> bytes, const Part& part
           fmt::format(", extent {} bytes{}", p.pointer.extent, p.extent_role.empty() ? "" : " (" + p.extent_role + ")");
     out += "\n";
   }
+  if (d.sec1) out += d.next ? fmt::format("next     0x{:08x}\n", d.next) : "next     none, the chain ends here\n";
   for (const std::string& w : d.warnings) out += "note: " + w + "\n";
+  return out;
+}
+
+std::string decode_chain(std::span<const std::byte> bytes, const Part& part) {
+  if (bytes.empty() || bytes.size() % kDescriptorBytes)
+    throw SetupError(fmt::format("a chain is made of descriptors of {} bytes and {} bytes were given; give whole ones",
+                                 kDescriptorBytes, bytes.size()));
+  if (!part.sec1() && bytes.size() > kDescriptorBytes)
+    throw SetupError(fmt::format("{} has no chains of descriptors; give one descriptor of {} bytes, or a part of SEC 1",
+                                 part.name, kDescriptorBytes));
+  std::string out;
+  for (size_t at = 0; at < bytes.size(); at += kDescriptorBytes) {
+    if (bytes.size() > kDescriptorBytes) out += fmt::format("{}descriptor {}\n", at ? "\n" : "", at / kDescriptorBytes);
+    out += decode_descriptor(bytes.subspan(at, kDescriptorBytes), part);
+  }
   return out;
 }
 
 std::vector<ChannelErrorBit> channel_errors(uint64_t value, Generation generation) {
   std::vector<ChannelErrorBit> out;
   for (const Field& f : ccpsr(generation).fields)
-    if ((f.mask() & channel_error::kAll) && f.get(value))
+    if ((f.mask() & channel_error::all(generation)) && f.get(value))
       out.push_back(
           {std::string(f.name), f.mask(), std::string(f.doc), !(f.mask() & channel_error::not_halting(generation))});
   return out;
@@ -520,8 +608,8 @@ std::string describe_access(bool is_write, uint32_t offset, uint64_t value, unsi
   const uint64_t within = size_bytes == 8 ? ~uint64_t{0} : low_word ? 0xffffffff : 0xffffffff00000000;
   const uint64_t placed = size_bytes == 8 ? value : low_word ? value & 0xffffffff : value << 32;
   DecodedRegister d = decode_fields(*where, placed);
-  if (!(within & 0xff)) d.summary.clear();  // a mode is in the low word
-  if (where->name == "FF" || where->name == "CDPR") return out;
+  if (!(within & (where->swapped ? uint64_t{0xff} << 56 : 0xff))) d.summary.clear();  // not the word with the mode
+  if (where->name == "FF" || where->name == "FR" || where->name == "CDPR" || where->name == "MEAR") return out;
   const std::string fields = set_fields(d, within);
   return fields.empty() ? out : out + "  " + fields;
 }
@@ -530,8 +618,13 @@ std::string device_tree(const Part& part) {
   std::string compatible;
   for (std::string_view c : part.compatible)
     if (!c.empty()) compatible += fmt::format("{}\"{}\"", compatible.empty() ? "" : ",\n\t\t     ", c);
-  // MPC85xx family: OpenPIC internal interrupts 45 and, on SEC 3.x, 58; level, active high. [DT]
-  const std::string_view interrupts = part.interrupts == 2 ? "<45 2 0 0 58 2 0 0>" : "<45 2 0 0>";
+  // [DT] SEC 1: 8xx SIU level 1, CPM2 interrupt 47; MPC83xx: IPIC 11, level low; MPC85xx family: OpenPIC internal
+  // interrupts 45 and, on SEC 3.x, 58; level, active high.
+  const std::string_view interrupts = part.name == "mpc885"             ? "<1 1>"
+                                      : part.sec1()                     ? "<47 8>"
+                                      : part.name.starts_with("mpc83")  ? "<11 8>"
+                                      : part.interrupts == 2            ? "<45 2 0 0 58 2 0 0>"
+                                                                        : "<45 2 0 0>";
   return fmt::format(
       "crypto@{0:x} {{\n"
       "\tcompatible = {1};\n"
@@ -542,7 +635,7 @@ std::string device_tree(const Part& part) {
       "\tfsl,exec-units-mask = <{6:#x}>;\n"
       "\tfsl,descriptor-types-mask = <{7:#x}>;\n"
       "}};\n",
-      part.ccsr_offset, compatible, kWindowBytes, interrupts, part.channels, part.fetch_fifo_entries,
+      part.ccsr_offset, compatible, part.window_bytes, interrupts, part.channels, part.fetch_fifo_entries,
       part.exec_units_mask, part.descriptor_types_mask);
 }
 

@@ -1,4 +1,4 @@
-// Registers, descriptors and accesses in words, for `secsim regs|decode`, traces and waveform filters.
+// Registers, descriptors and accesses in words, for `secsim regs|decode|poke`, traces and waveform filters.
 // Everything is read from the same tables that the model and the driver use.
 //
 // Each question has a structured answer (a struct, for JSON and tests) and a text one (for people).
@@ -27,11 +27,16 @@ struct Location {
   uint32_t byte_in_register = 0;  // where the offset asked for lies in the register
   bool in_window = true;          // false: a word of a descriptor or link table
   bool alternate_page = false;    // SEC 3.x: channel seen through its alternate page
+  bool swapped = false;           // SEC 1: control register of a unit, byte-swapped in the high word
+
+  /// Where a field is in this register as software reads it: its mask, or that of SEC 1's byte order.
+  uint64_t mask_of(const Field& f) const;
 };
 
 struct DecodedField {
   std::string field;
-  BitRange bits;
+  uint64_t mask;  // as software reads it
+  BitRange bits;  // in the numbering of the register's table
   Model model;
   uint64_t value;
   std::string meaning;
@@ -60,6 +65,8 @@ struct DecodedDescriptor {
   std::string primary, primary_mode, secondary, secondary_mode;
   IntegrityCheck iccr0 = IntegrityCheck::None, iccr1 = IntegrityCheck::None;
   std::vector<DecodedPointer> pointers;
+  bool sec1 = false;           // SEC 1 layout: no feedback word, and the next descriptor's address at the end
+  uint32_t next = 0;           // SEC 1: 0 ends the chain
   std::vector<std::string> warnings;  // what this part would object to, or what looks odd
 };
 
@@ -75,6 +82,24 @@ std::optional<Location> lookup(uint32_t window_offset, const Part& part);
 
 /// All registers of a part in window order (channels repeated, the alternate pages left out).
 std::vector<Location> all_registers(const Part& part);
+
+/// Window offset of a register, for programs that take names from people: "IMR", "AESUMR", "CH0_CCCR", "ch0.CCCR",
+/// "CCPSR2" (of channel 2), "CCPSR" (of channel 0), "0x1110"; with "_HI" or "_LO" behind it, that of the word. Nothing
+/// when the part has no such register.
+std::optional<uint32_t> find_register(const Part& part, std::string_view name);
+
+/// The name of a place in the window in the spelling that find_register takes: "CH0_CCCR", "CH0_CCCR_LO", "AESUFIFO+0x8";
+/// an offset in hex where the part has no register.
+std::string register_name(const Part& part, uint32_t window_offset);
+
+struct NamedRegister {
+  std::string name;  // "CH0_CCCR"
+  uint32_t offset;
+  uint32_t size_bytes;
+  Access access;
+};
+/// All names that find_register knows for a part, in window order.
+std::vector<NamedRegister> register_names(const Part& part);
 
 /// A register by name ("CCPSR", "ch2.CCPSR", "AESUISR", "HEADER") or window offset ("0x1110").
 /// A channel register without channel means channel 0. Throws SetupError.
@@ -94,6 +119,8 @@ std::string decode_header(uint32_t header);
 DecodedDescriptor decode_descriptor_fields(std::span<const std::byte> bytes64, const Part& part);
 /// Text of a descriptor as it lies in memory. Throws SetupError unless given 64 bytes.
 std::string decode_descriptor(std::span<const std::byte> bytes64, const Part& part);
+/// Text of a chain of SEC 1, its descriptors one after the other. Throws SetupError unless given whole descriptors.
+std::string decode_chain(std::span<const std::byte> bytes, const Part& part);
 
 /// Error bits set in CCPSR, most significant first.
 std::vector<ChannelErrorBit> channel_errors(uint64_t ccpsr, Generation generation);
