@@ -94,6 +94,8 @@ class ExecutionUnit {
   regs::IntegrityCheck verdict() const { return verdict_; }
   /// False: data goes in and none comes out (hashes, MACs) in the loaded mode.
   virtual bool writes_output() const { return true; }
+  /// False: data comes out and none goes in (random numbers): process(null, out, n), data_bytes are those of the output.
+  virtual bool reads_input() const { return true; }
 
   // ---- time, of the loaded mode ----
   virtual uint32_t block_bytes() const = 0;  // 8, 16, 64 or 128
@@ -138,6 +140,9 @@ class ExecutionUnit {
   virtual uint32_t default_interrupt_control() const { return 0; }
   /// Called by reset_for_channel(): whatever a derived unit keeps.
   virtual void clear() {}
+  /// For units with registers of their own: started in slave mode and not done; done or not.
+  bool slave_busy() const { return size_written_ && !done_; }
+  void set_done(bool on) { done_ = on; }
   /// Compares `n` bytes (fewer when the ICV size says so) with the received ICV; sets verdict_; ICE when they differ.
   uint32_t compare_icv(const uint8_t* computed, uint32_t n);
 

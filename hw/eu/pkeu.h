@@ -67,18 +67,21 @@ class Pkeu final : public ExecutionUnit {
   void clear() override;
 
  private:
-  using Operand = std::array<uint8_t, 256>;
-  struct Run;
+  struct Arithmetic;
 
-  uint32_t run(uint8_t routine);
   uint32_t check(uint8_t routine) const;
+  uint32_t run(uint8_t routine);
   uint8_t* window(uint32_t offset);
+  /// Where quarter `q` of A (0 to 3) or B (4 to 7) is.
+  uint8_t* quarter(unsigned q) { return (q < 4 ? a_.data() : b_.data()) + q % 4 * 64; }
+  const uint8_t* quarter(unsigned q) const { return (q < 4 ? a_.data() : b_.data()) + q % 4 * 64; }
+  uint32_t n_bytes() const { return (n_bits_ + 7) / 8; }
 
   // Bytes of an operand begin at the start of its register.
-  Operand a_{}, b_{}, e_{}, n_{};
+  std::array<uint8_t, 256> a_{}, b_{}, e_{}, n_{};
+  std::array<uint32_t, 8> size_{};  // bytes of the operands that begin at A0..A3, B0..B3
   uint32_t ab_bits_ = 0, n_bits_ = 0;
-  uint32_t result_bytes_ = 0;  // of a whole B
-  bool too_long_ = false;      // something was cut
+  bool too_long_ = false, uneven_build_ = false;
   uint64_t clocks_ = 0;
 };
 
