@@ -1,17 +1,6 @@
 #include "host/cpu/ipsecmb.h"
 
-// Without LINUX the header leaves key structures unaligned, which faults in the AVX-512 code.
-#ifndef LINUX
-#define LINUX
-#endif
-#ifndef NO_COMPAT_IMB_API_053
-#define NO_COMPAT_IMB_API_053  // its old names (MD5, SHA1) are macros that hit OpenSSL's functions
-#endif
-#include <intel-ipsec-mb.h>
-
 #include <algorithm>
-#include <array>
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +8,7 @@
 #include "common/diag.h"
 #include "common/endian.h"
 #include "driver/crypto/des_key.h"
-#include "host/cpu/openssl_hash.h"
+#include "host/cpu/ipsecmb_queue.h"
 
 namespace sec::host {
 namespace {
@@ -28,200 +17,6 @@ using crypto::AlgorithmInfo;
 using crypto::AlgorithmType;
 using crypto::HashRequest;
 using crypto::SkcipherRequest;
-
-// Lanes count bytes in 16 bits; 65,520 is the last whole block below 65,534.
-constexpr size_t kMaxJobBytes = 65520;
-constexpr size_t kMaxHashBytes = 65534;
-
-/// The library's manager, shared by all queues and transforms of one registration.
-struct Manager {
-  IMB_MGR* mgr = nullptr;
-  std::shared_ptr<IpsecMbStats> stats;
-  ~Manager() {
-    if (mgr) free_mb_mgr(mgr);
-  }
-};
-
-/// Jobs collected and run together. Slots keep what a job needs beside the library's structure.
-/// One cache line each, so that a request touches as few as possible: at 256 bytes a request's share of the lanes is 30
-/// ns.
-struct alignas(64) Slot {
-  uint8_t iv[16];
-  uint8_t iv_out[16];
-  void* request = nullptr;
-  const void* owner = nullptr;  // the transform
-  uint8_t group = 0;            // direction and key size: jobs of one group can share a burst call
-  bool alone = false;           // not run with the others: cut, or not for the library
-  bool linear = false;          // works on its bounce buffer, to be copied to the destination list
-};
-static_assert(sizeof(Slot) == 64);
-struct Batch {
-  std::vector<IMB_JOB> jobs;
-  std::vector<Slot> slots;
-  std::vector<std::vector<uint8_t>> bounce;  // per slot; keep their sizes
-  unsigned n = 0, next = 0;                  // filled; next to be called back
-  uint64_t number = 0;                       // in the order of closing
-  uint8_t group = 0;                         // of the first job
-  bool mixed = false;                        // more than one group, or a job that runs alone
-  bool slow = false;                         // some slot is `linear` or `alone`
-  bool executed = false;
-  Status status = Status::Ok;
-};
-
-/// First in, first out over all transforms of one algorithm; see the header for what callbacks may do.
-/// `Request` is what a slot's `request` points to.
-template <class Request>
-class Queue : public std::enable_shared_from_this<Queue<Request>> {
- public:
-  Queue(std::shared_ptr<Manager> manager, unsigned burst) : manager_(std::move(manager)), burst_(burst) {}
-  virtual ~Queue() = default;
-
-  IMB_MGR* mgr() const { return manager_->mgr; }
-  IpsecMbStats* stats() const { return manager_->stats.get(); }
-
-  Batch& filling() {
-    if (!filling_) [[unlikely]]
-      filling_ = acquire();
-    return *filling_;
-  }
-  /// The job at `filling().n` is complete; runs the batch when it is the last.
-  void added() {
-    if (++filling_->n == burst_) {
-      close();
-      if (!delivering_) pump();
-    }
-  }
-  /// Runs and calls back everything submitted so far.
-  void flush() {
-    if (filling_ && filling_->n) close();
-    if (!fifo_.empty()) pump();
-  }
-  /// Before the owner's keys change or go: its jobs must have run.
-  void finish(const void* owner) {
-    auto uses = [owner](const Batch* b) {
-      if (!b || b->executed) return false;
-      for (unsigned i = 0; i < b->n; ++i)
-        if (b->slots[i].owner == owner) return true;
-      return false;
-    };
-    bool found = uses(filling_);
-    for (const Batch* b : fifo_) found = found || uses(b);
-    if (!found) return;
-    if (!delivering_) return flush();
-    // Inside a callback: run the jobs now, the loop that is active calls back in order.
-    if (filling_ && filling_->n) close();
-    for (Batch* b : fifo_) run(*b);
-  }
-
- protected:
-  virtual void prepare(Batch& b) = 0;  // constant fields of fresh jobs
-  virtual void execute(Batch& b) = 0;  // runs the jobs, output IVs and bounce buffers included
-
-  std::shared_ptr<Manager> manager_;
-
- private:
-  Batch* acquire() {
-    if (free_.empty()) {
-      all_.push_back(std::make_unique<Batch>());
-      Batch* b = all_.back().get();
-      b->jobs.resize(burst_);
-      b->slots.resize(burst_);
-      b->bounce.resize(burst_);
-      prepare(*b);
-      if (IpsecMbStats* s = stats()) ++s->batch_buffers;
-      return b;
-    }
-    Batch* b = free_.back();
-    free_.pop_back();
-    b->n = b->next = 0;
-    b->mixed = b->slow = b->executed = false;
-    return b;
-  }
-  void close() {
-    filling_->number = ++closed_;
-    fifo_.push_back(filling_);
-    filling_ = nullptr;
-  }
-  void run(Batch& b) {
-    if (b.executed) return;
-    b.status = Status::Ok;
-    execute(b);
-    b.executed = true;
-    if (IpsecMbStats* s = stats()) {
-      ++s->batches;
-      s->jobs += b.n;
-    }
-  }
-  void pump() {
-    const auto self = this->shared_from_this();  // the last transform may go in a callback
-    const bool outermost = !delivering_;
-    delivering_ = true;
-    // A flush inside a callback ends with what was submitted before it; later batches are left to the outermost loop.
-    const uint64_t last = outermost ? UINT64_MAX : closed_;
-    while (!fifo_.empty() && fifo_.front()->number <= last) {
-      Batch* b = fifo_.front();
-      run(*b);
-      while (b->next != b->n) {
-        const auto* r = static_cast<const Request*>(b->slots[b->next++].request);
-        if (r->complete) r->complete(r->context, b->status);
-      }
-      // A flush inside the callback may have taken this batch off already.
-      if (!fifo_.empty() && fifo_.front() == b) {
-        fifo_.pop_front();
-        retired_.push_back(b);
-      }
-      // Only now does no outer loop look at a batch that an inner one took off. At once, and the last one first: a
-      // closed loop of callbacks that submit stays in here for ever and should go on with the same memory.
-      if (outermost) {
-        free_.insert(free_.end(), retired_.begin(), retired_.end());
-        retired_.clear();
-      }
-    }
-    if (outermost) delivering_ = false;
-  }
-
-  unsigned burst_;
-  uint64_t closed_ = 0;
-  Batch* filling_ = nullptr;
-  bool delivering_ = false;
-  std::deque<Batch*> fifo_;
-  std::vector<Batch*> free_, retired_;  // retired: an outer loop may still look at it
-  std::vector<std::unique_ptr<Batch>> all_;
-};
-
-/// An IV or block of 16 or 8 bytes; a memcpy of variable size costs as much as a packet's share of the lanes.
-inline void copy_block(uint8_t* to, const uint8_t* from, unsigned block_bytes) {
-  if (block_bytes == 16) [[likely]]
-    std::memcpy(to, from, 16);
-  else
-    std::memcpy(to, from, 8);
-}
-
-/// Jobs that have no burst call of their own, through the manager's ring. `fill` sets a ring job from jobs[i];
-/// fields that it leaves alone keep what an earlier job of any kind left there. True when all were completed.
-template <class Fill>
-bool run_ring(IMB_MGR* mgr, const IMB_JOB* jobs, unsigned n, Fill&& fill) {
-  unsigned done = 0;
-  IMB_JOB* ring[IMB_MAX_BURST_SIZE];
-  auto account = [&](unsigned count) {
-    for (unsigned i = 0; i < count; ++i) done += ring[i]->status == IMB_STATUS_COMPLETED;
-    return count != 0;
-  };
-  for (unsigned i = 0; i < n;) {
-    // The ring is empty here, yet at its end it may have less room than asked for.
-    const unsigned room = IMB_GET_NEXT_BURST(mgr, std::min<unsigned>(n - i, IMB_MAX_BURST_SIZE), ring);
-    if (!room) {
-      if (!account(IMB_FLUSH_BURST(mgr, IMB_MAX_BURST_SIZE, ring))) return false;
-      continue;
-    }
-    for (unsigned k = 0; k < room; ++k) fill(*ring[k], jobs[i + k]);
-    i += room;
-    account(IMB_SUBMIT_BURST_NOCHECK(mgr, room, ring));
-  }
-  while (done < n)
-    if (!account(IMB_FLUSH_BURST(mgr, IMB_MAX_BURST_SIZE, ring))) return false;
-  return true;
-}
 
 // ---------------------------------------------------------------------------------------------- ciphers
 
@@ -600,12 +395,7 @@ class IpsecMbHash final : public crypto::Hash {
     if (!queue_->hmac) return Status::Invalid;
     queue_->finish(this);
     fallback_.set_key(key);
-    uint8_t block[H::kBlockBytes];
-    hmac_block<H>(key, block);
-    for (auto& x : block) x ^= 0x36;
-    one_block(block, inner_);
-    for (auto& x : block) x ^= 0x36 ^ 0x5c;
-    one_block(block, outer_);
+    hmac_pads<H>(queue_->mgr(), key, inner_, outer_);
     return Status::Ok;
   }
 
@@ -649,32 +439,6 @@ class IpsecMbHash final : public crypto::Hash {
   const KeyedHash<H>& fallback() const { return fallback_; }
 
  private:
-  void one_block(const uint8_t* block, uint8_t* out) {
-    IMB_MGR* m = queue_->mgr();
-    switch (queue_->alg) {
-      case IMB_AUTH_MD5:
-        IMB_MD5_ONE_BLOCK(m, block, out);
-        break;
-      case IMB_AUTH_HMAC_SHA_1:
-        IMB_SHA1_ONE_BLOCK(m, block, out);
-        break;
-      case IMB_AUTH_HMAC_SHA_224:
-        IMB_SHA224_ONE_BLOCK(m, block, out);
-        break;
-      case IMB_AUTH_HMAC_SHA_256:
-        IMB_SHA256_ONE_BLOCK(m, block, out);
-        break;
-      case IMB_AUTH_HMAC_SHA_384:
-        IMB_SHA384_ONE_BLOCK(m, block, out);
-        break;
-      case IMB_AUTH_HMAC_SHA_512:
-        IMB_SHA512_ONE_BLOCK(m, block, out);
-        break;
-      default:
-        internal_error(__FILE__, __LINE__, "not an HMAC");
-    }
-  }
-
   std::shared_ptr<HashQueue<H>> queue_;
   KeyedHash<H> fallback_;
   alignas(64) uint8_t inner_[64] = {}, outer_[64] = {};
@@ -796,6 +560,7 @@ bool register_ipsecmb(crypto::Registry& registry, const IpsecMbOptions& options)
     // A failed self-test is kept by the registry and shown in its listing.
     (void)registry.add({info, [queue] { return std::make_unique<IpsecMbCipher>(queue); }, nullptr});
   }
+  register_ipsecmb_aeads(registry, manager, burst, des);
   add_hash<Sha1>(registry, manager, burst, IMB_AUTH_SHA_1, false);
   add_hash<Sha224>(registry, manager, burst, IMB_AUTH_SHA_224, false);
   add_hash<Sha256>(registry, manager, burst, IMB_AUTH_SHA_256, false);

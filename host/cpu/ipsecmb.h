@@ -2,7 +2,10 @@
 // the "batch" side of every CPU comparison.
 //
 //   ecb/cbc/ctr(aes), cbc(des), cbc(des3_ede)                       "cbc-aes-ipsecmb", priority 300, async
-//   sha1 ... sha512, hmac(md5), hmac(sha1) ... hmac(sha512)          "hmac-sha1-ipsecmb"
+//   sha1 ... sha512, hmac(md5), hmac(sha1) ... hmac(sha512)          "hmac-sha1-ipsecmb", one-shot only
+//   authenc(hmac(md5|sha1|...|sha512),<c>), <c> = cbc(aes),          "authenc-hmac-sha1-cbc-aes-ipsecmb"
+//     ctr(aes), cbc(des), cbc(des3_ede)
+//   gcm(aes), rfc4106(gcm(aes)), ccm(aes), rfc4309(ccm(aes))         "gcm-aes-ipsecmb"
 //
 // How a request travels: submit copies its IV (the caller's may change), makes it a job in the algorithm's
 // batch and returns InProgress. When the batch holds `burst` jobs, or on flush(), the whole batch runs and the
@@ -19,6 +22,11 @@
 // library adds 32-bit counters), is cut and its parts run one after the other. Empty hash messages and ones
 // over 65,534 bytes are not taken by the library: they are done by OpenSSL's functions at the same place in
 // the batch and counted in `IpsecMbStats::fallbacks`.
+//
+// An AEAD is one job for both operations. Its wrong tag ends that request with BadMessage and no other one of the batch.
+// The library hashes its source, so an authenc request that encrypts out of place is copied first. OpenSSL does, at the
+// same place in the batch and counted as a fallback: empty texts, AAD and text of more than 65,520 bytes together, counters
+// that carry out of their low 32 bits, and for CCM AES-192 and more than 46 bytes of AAD.
 //
 // DES and triple DES are registered only when the AVX-512 code is in use. The other managers scan tables in
 // constant time and are 60 times slower than OpenSSL (1.7 and 0.5 MB/s). There is no DES-ECB, XTS or plain
@@ -43,7 +51,7 @@ struct IpsecMbStats {
   uint64_t jobs = 0;       // requests completed
   uint64_t linearised = 0; // copied because scattered
   uint64_t cut = 0;        // run in parts
-  uint64_t fallbacks = 0;  // hashed by OpenSSL
+  uint64_t fallbacks = 0;  // done by OpenSSL
   uint64_t batch_buffers = 0;  // allocated; does not grow with the number of requests
 };
 

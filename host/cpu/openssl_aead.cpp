@@ -15,6 +15,7 @@
 #include "driver/crypto/authenc_key.h"
 #include "driver/crypto/des_key.h"
 #include "driver/crypto/vectors.h"
+#include "host/cpu/aead_base.h"
 #include "host/cpu/openssl.h"
 #include "host/cpu/openssl_hash.h"
 #include "host/cpu/openssl_library.h"
@@ -26,63 +27,25 @@ using crypto::AeadRequest;
 using crypto::AlgorithmInfo;
 
 constexpr size_t kMaxPieceBytes = size_t{1} << 30;  // EVP counts in int
-constexpr unsigned kMaxTagBytes = 64;
 
-bool list_has(const crypto::ScatterList* list, size_t n) { return n == 0 || single_span(list, n) || covers(list, n); }
-
-/// What the AEADs have in common: the tag's length, and the checks of a request.
-class OpensslAead : public crypto::Aead {
+/// Done when submit returns.
+class OpensslAead : public AeadBase {
  public:
-  explicit OpensslAead(std::shared_ptr<const AlgorithmInfo> info)
-      : info_(std::move(info)), shape_(crypto::find_shape(info_->name)), auth_bytes_(info_->max_auth_bytes) {}
-
-  const AlgorithmInfo& info() const override { return *info_; }
-  Status set_auth_bytes(unsigned bytes) override {
-    if (!crypto::auth_bytes_are_legal(*shape_, bytes)) return Status::Invalid;
-    auth_bytes_ = bytes;
-    auth_bytes_changed();
-    return Status::Ok;
-  }
-  unsigned auth_bytes() const override { return auth_bytes_; }
-
+  using AeadBase::AeadBase;
   Status encrypt(AeadRequest& r) final {
-    if (!keyed_) [[unlikely]] return Status::NoKey;
-    const size_t text = r.size_bytes;
-    if (text % info_->block_bytes) [[unlikely]] return Status::Invalid;
-    if (!list_has(r.src, r.aad_bytes + text) || !list_has(r.dst, r.aad_bytes + text + auth_bytes_)) return Status::Invalid;
-    return seal(r, text);
+    size_t text = 0;
+    const Status s = check(r, true, text);
+    return s == Status::Ok ? seal(r, text) : s;
   }
   Status decrypt(AeadRequest& r) final {
-    if (!keyed_) [[unlikely]] return Status::NoKey;
-    if (r.size_bytes < auth_bytes_) [[unlikely]] return Status::Invalid;
-    const size_t text = r.size_bytes - auth_bytes_;
-    if (text % info_->block_bytes) [[unlikely]] return Status::Invalid;
-    if (!list_has(r.src, r.aad_bytes + r.size_bytes) || !list_has(r.dst, r.aad_bytes + text)) return Status::Invalid;
-    return open(r, text);
+    size_t text = 0;
+    const Status s = check(r, false, text);
+    return s == Status::Ok ? open(r, text) : s;
   }
 
  protected:
-  virtual void auth_bytes_changed() {}
   virtual Status seal(const AeadRequest& r, size_t text) = 0;
   virtual Status open(const AeadRequest& r, size_t text) = 0;
-
-  const crypto::AlgorithmShape& shape() const { return *shape_; }
-  void put_tag(const AeadRequest& r, size_t text, const uint8_t* tag) const {
-    if (uint8_t* p = single_span(r.dst, r.aad_bytes + text + auth_bytes_)) [[likely]]
-      std::memcpy(p + r.aad_bytes + text, tag, auth_bytes_);
-    else
-      crypto::copy_to(r.dst, r.aad_bytes + text, tag, auth_bytes_);
-  }
-  void get_tag(const AeadRequest& r, size_t text, uint8_t* tag) const {
-    crypto::copy_from(r.src, r.aad_bytes + text, tag, auth_bytes_);
-  }
-
-  bool keyed_ = false;
-
- private:
-  std::shared_ptr<const AlgorithmInfo> info_;
-  const crypto::AlgorithmShape* shape_;
-  unsigned auth_bytes_;
 };
 
 /// Sends the text through `crypt(in, out, bytes)`, in pieces where the lists have borders.
@@ -172,25 +135,6 @@ class OpensslAuthenc final : public OpensslAead {
 
 // ---------------------------------------------------------------------------------------------- GCM and CCM
 
-/// Salt of the RFC forms: at the end of the key, before the IV in the nonce. Their AAD ends with the 8 bytes of IV, which
-/// are not authenticated as AAD (RFC 4106 5, RFC 4309 5).
-class Salt {
- public:
-  explicit Salt(size_t bytes) : bytes_(bytes) {}
-  std::span<const uint8_t> cut(std::span<const uint8_t> key) {
-    std::memcpy(salt_, key.data() + key.size() - bytes_, bytes_);
-    return key.first(key.size() - bytes_);
-  }
-  void nonce(const uint8_t* iv, uint8_t* out) const {
-    std::memcpy(out, salt_, bytes_);
-    std::memcpy(out + bytes_, iv, 8);
-  }
-
- private:
-  size_t bytes_;
-  uint8_t salt_[4] = {};
-};
-
 class OpensslGcm final : public OpensslAead {
  public:
   OpensslGcm(std::shared_ptr<const AlgorithmInfo> info, std::shared_ptr<const AesCiphers> ciphers, bool rfc4106)
@@ -238,12 +182,10 @@ class OpensslGcm final : public OpensslAead {
 
  private:
   Status begin(EVP_CIPHER_CTX* c, const AeadRequest& r) const {
-    size_t aad = r.aad_bytes;
+    const size_t aad = real_aad_bytes(r);
     uint8_t nonce[12];
     const uint8_t* iv = r.iv;
     if (rfc4106_) {
-      if (aad != 16 && aad != 20) return Status::Invalid;
-      aad -= 8;
       salt_.nonce(r.iv, nonce);
       iv = nonce;
     }
@@ -307,19 +249,16 @@ class OpensslCcm final : public OpensslAead {
 
  private:
   Status begin(EVP_CIPHER_CTX* c, const AeadRequest& r, size_t text, uint8_t* tag) {
-    size_t aad = r.aad_bytes;
+    const size_t aad = real_aad_bytes(r);
     unsigned l = 4;
     uint8_t nonce[15];
     if (rfc4309_) {
-      if (aad != 16 && aad != 20) return Status::Invalid;
-      aad -= 8;
       salt_.nonce(r.iv, nonce);
     } else {
-      if (r.iv[0] < 1 || r.iv[0] > 7) return Status::Invalid;
       l = r.iv[0] + 1u;
       std::memcpy(nonce, r.iv + 1, 15 - l);
     }
-    if (text > kMaxPieceBytes || aad > kMaxPieceBytes || (l < 4 && text >> (8 * l))) return Status::Invalid;
+    if (text > kMaxPieceBytes || aad > kMaxPieceBytes) return Status::Invalid;
     // OpenSSL fixes L and the tag's length when it gets the key.
     if (l != loaded_l_ && (!load(encrypt_.get(), l, 1) || !load(decrypt_.get(), l, 0))) return Status::Io;
     loaded_l_ = l;
