@@ -6,6 +6,7 @@
 #include "hw/eu/units.h"
 #include "hw/regs/descriptor.h"
 #include "hw/regs/map.h"
+#include "hw/regs/units.h"
 
 namespace sec::hw {
 namespace {
@@ -14,18 +15,25 @@ constexpr uint32_t hi_mask(uint64_t m) { return static_cast<uint32_t>(m >> 32); 
 constexpr uint32_t lo_mask(uint64_t m) { return static_cast<uint32_t>(m); }
 
 constexpr uint32_t kR = hi_mask(kCCCR.mask("R")), kCon = hi_mask(kCCCR.mask("CON"));
+constexpr uint32_t kR1 = lo_mask(kCCCR1.mask("R"));
 constexpr uint32_t kCdie = lo_mask(kCCCR.mask("CDIE"));
-constexpr uint32_t kSwr = hi_mask(kMCR.mask("SWR"));
 constexpr uint32_t kRca[4] = {hi_mask(kMCR.mask("RCA0")), hi_mask(kMCR.mask("RCA1")), hi_mask(kMCR.mask("RCA2")),
                               hi_mask(kMCR.mask("RCA3"))};
 constexpr uint32_t kConfigBits = lo_mask(kCCCR.mask("WGN") | kCCCR.mask("BS") | kCCCR.mask("IWSE") | kCCCR.mask("EAE") |
                                          kCCCR.mask("CDWE") | kCCCR.mask("AWSE") | kCCCR.mask("NT") | kCCCR.mask("CDIE"));
-constexpr uint64_t kImplementedInterrupts = [] {
+constexpr uint32_t kConfigBits1 =
+    lo_mask(kCCCR1.mask("BURST") | kCCCR1.mask("CDWE") | kCCCR1.mask("NE") | kCCCR1.mask("NT") | kCCCR1.mask("CDIE"));
+constexpr uint32_t kPriorityCounts = hi_mask(kMCR.mask("EU_COUNT_CH2") | kMCR.mask("EU_COUNT_CH3") |
+                                             kMCR.mask("BUS_COUNT_CH2") | kMCR.mask("BUS_COUNT_CH3"));
+constexpr uint32_t kRemaps = kRca[0] | kRca[1] | kRca[2] | kRca[3];
+constexpr uint64_t kIto = kISR.mask("ITO"), kAerr = kISR1.mask("AERR");
+constexpr unsigned kSlaveTimeout = 16;  // SEC clocks [MOC][T23]
+constexpr uint32_t kAe = lo_mask(eu_error::kAe);
+uint64_t all_fields(const Register& r) {
   uint64_t m = 0;
-  for (const Field& f : kISR.fields) m |= f.mask();
+  for (const Field& f : r.fields) m |= f.mask();
   return m;
-}();
-constexpr uint64_t kStoredDones = 15;
+}
 namespace err = regs::channel_error;
 constexpr uint32_t kOverflows = err::kDof | err::kSof;
 }  // namespace
@@ -34,9 +42,21 @@ Engine::Engine(const Part& part, const Timing& timing, MemoryMap& memory)
     : part_(part), timing_(timing), clocks_(timing), memory_(memory) {
   SEC_CHECK(part.channels <= kMaxChannels, "channels of the part");
   inject_.fill(~uint64_t{0});
-  for (unsigned code = 1; code < units_.size(); ++code)
-    if (part.has(static_cast<Eu>(code)) && regs::unit_index(static_cast<Eu>(code)) == code)
-      units_[code] = make_unit(static_cast<Eu>(code), part, timing_);
+  const Generation g = part.generation;
+  for (unsigned code = 1; code < units_.size(); ++code) {
+    const auto eu = static_cast<Eu>(code);
+    if (!part.has(eu) || regs::unit_index(eu) != code) continue;
+    units_[code] = make_unit(eu, part, timing_);
+    unit_base_[code] = eu_base(part, eu);
+    if (const uint64_t done = unit_done_irq(g, eu)) {
+      unit_lines_[unit_lines_count_++] = {&units_[code], done, unit_error_irq(g, eu)};
+      unit_irqs_ |= done | unit_error_irq(g, eu);
+    }
+  }
+  for (unsigned n = 0; n < part.channels; ++n) done_bit_[n] = regs::channel_done(g, n);
+  interrupt_bits_ = all_fields(isr_of(g));
+  imr_polarity_ = part.sec1() ? interrupt_bits_ : 0;
+  imr_ = imr_of(g).reset;
 }
 Engine::~Engine() = default;
 
@@ -74,11 +94,7 @@ uint32_t Engine::check_header(uint32_t header, Decoded& d) {
   d.layout = l;
   for (const Eu eu : {d.primary, d.secondary}) {
     if (eu == Eu::None) continue;
-    if (unit_index(eu) >= units_.size() || !part_.has(eu)) return err::kIeu;
-    if (!unit(eu)) [[unlikely]] {
-      note("execution unit not modelled: " + std::to_string(static_cast<unsigned>(eu)));
-      return err::kIeu;
-    }
+    if (unit_index(eu) >= units_.size() || !part_.has(eu) || !unit(eu)) return static_cast<uint32_t>(err::bad_unit(part_.generation));
   }
   return 0;
 }
@@ -89,8 +105,8 @@ void Engine::channel_done(unsigned n, bool notify) {
   ++counters_.channel_descriptors[n];
   if (observer_) [[unlikely]] observer_->descriptor_end(now(), n, channels_[n].cdpr, 0);
   if (!notify || !(channels_[n].config & kCdie)) return;
-  if (done_count_[n] == kStoredDones)
-    latched_ |= regs::channel_overflow(n);
+  if (done_count_[n] == part_.stored_dones())
+    latched_ |= regs::channel_overflow(part_.generation, n);
   else
     ++done_count_[n];
   update_lines();
@@ -102,6 +118,14 @@ void Engine::channel_failed(unsigned n, uint32_t error_bits) {
   c.errors |= error_bits;
   c.halted = true;
   if (observer_) [[unlikely]] observer_->descriptor_end(now(), n, c.cdpr, error_bits);
+  latched_ |= channel_error_irq(part_.generation, n);
+  if (error_bits & err::kMdte) latched_ |= transfer_error_irq(part_.generation);
+  update_lines();
+}
+
+void Engine::channel_warns(unsigned n, uint32_t error_bits) {
+  ++counters_.errors;
+  channels_[n].errors |= error_bits;
   latched_ |= channel_error_irq(n);
   update_lines();
 }
@@ -109,14 +133,11 @@ void Engine::channel_failed(unsigned n, uint32_t error_bits) {
 uint64_t Engine::isr() const {
   uint64_t v = latched_;
   for (unsigned n = 0; n < part_.channels; ++n)
-    if (done_count_[n]) v |= regs::channel_done(n);
+    if (done_count_[n]) v |= done_bit_[n];
   // A unit's own bits show in slave mode only; while a channel holds it, the channel reports (ASSUMED).
-  constexpr struct {
-    Eu unit;
-    uint64_t done, error;
-  } kUnitBits[] = {{Eu::Aesu, kISR.mask("AESU_DONE"), kISR.mask("AESU_ERROR")}, {Eu::Deu, kISR.mask("DEU_DONE"), kISR.mask("DEU_ERROR")}};
-  for (const auto& b : kUnitBits) {
-    const ExecutionUnit* u = units_[static_cast<size_t>(b.unit)].get();
+  for (unsigned i = 0; i < unit_lines_count_; ++i) {
+    const UnitLines& b = unit_lines_[i];
+    const ExecutionUnit* const u = b.unit->get();
     if (!u || u->owned_by_channel()) continue;
     if (u->error_pending()) v |= b.error;
     if (u->done_pending()) v |= b.done;
@@ -125,12 +146,14 @@ uint64_t Engine::isr() const {
 }
 
 void Engine::update_lines() {
-  const uint64_t pending = imr_ ? isr() & imr_ : 0;
+  const uint64_t on = enabled();
+  const uint64_t pending = on ? isr() & on : 0;
   uint32_t up = 0;
   if (pending) {
     uint64_t second = 0;
-    for (unsigned n = 0; n < part_.channels; ++n)
-      if (part_.interrupts > 1 && mcr_ & kRca[n]) second |= regs::channel_done(n) | channel_error_irq(n) | channel_overflow(n);
+    if (part_.interrupts > 1 && mcr_ & kRemaps)
+      for (unsigned n = 0; n < part_.channels; ++n)
+        if (mcr_ & kRca[n]) second |= channel_irqs(part_.generation, n);
     up = (pending & ~second ? 1u : 0u) | (pending & second ? 2u : 0u);
   }
   if (up != lines_) {
@@ -142,59 +165,51 @@ void Engine::update_lines() {
 // ---- registers ----
 
 bool Engine::find_channel(uint32_t offset, unsigned& n, uint32_t& reg) const {
+  if (part_.sec1()) {
+    n = (offset >> 12) - 2;  // below 0x2000: far too large
+    reg = offset & 0xfff;
+    return n < part_.channels && reg < kChannelBytes;
+  }
   const bool alias = offset < kControllerBase;
   const uint32_t base = alias ? kChannelAliasBase(0) : kChannelBase(0);
-  if (offset < base || offset >= base + 0x100 * part_.channels) return false;
-  n = (offset - base) / 0x100;
-  reg = (offset - base) % 0x100;
+  if (offset < base || offset >= base + kChannelBytes * part_.channels) return false;
+  n = (offset - base) / kChannelBytes;
+  reg = (offset - base) % kChannelBytes;
   // A channel answers on one page only: the alternate one when it is remapped.
   const bool remapped = mcr_ & kRca[n];
   return alias == remapped;
 }
 
-ExecutionUnit* Engine::find_unit(uint32_t offset, uint32_t& reg) {
-  for (const auto& u : units_)
-    if (u && offset >= u->window_base() && offset < u->window_base() + 0x1000) {
-      reg = offset - u->window_base();
-      return u.get();
+bool Engine::find_unit(uint32_t offset, unsigned& code, uint32_t& reg) const {
+  for (code = 1; code < units_.size(); ++code)
+    if (units_[code] && offset - unit_base_[code] < kEuBytes) {
+      reg = offset - unit_base_[code];
+      return true;
     }
-  return nullptr;
+  return false;
+}
+
+void Engine::reserved(std::string_view what) {
+  note(what);
+  // An access that nobody answers is ended after 16 clocks. SEC 1 has no bit for it.
+  if (timing_.strict_reserved != 0 && !part_.sec1()) latched_ |= kIto;
 }
 
 void Engine::write32(uint32_t offset, uint32_t value) {
   unsigned n;
   uint32_t reg;
   const bool low = offset & 4;
-  if (find_channel(offset, n, reg)) return write_channel(n, reg & ~7u, low, value);
-  if (offset >= kControllerBase && offset < kControllerBase + 0x100) {
-    reg = (offset - kControllerBase) & ~7u;
-    const uint64_t v = low ? value : uint64_t{value} << 32;
-    const uint64_t half = low ? 0xffffffffu : ~uint64_t{0xffffffffu};
-    if (reg == kIMR.offset_bytes) {
-      imr_ = ((imr_ & ~half) | v) & kImplementedInterrupts;
-    } else if (reg == kICR.offset_bytes) {
-      for (unsigned c = 0; c < part_.channels; ++c)
-        if (v & regs::channel_done(c) && done_count_[c]) --done_count_[c];
-      latched_ &= ~v;
-    } else if (reg == kMCR.offset_bytes) {
-      if (low) return;
-      if (value & kSwr) {
-        global_reset();
-      } else {
-        mcr_ = value & (part_.generation == Generation::Sec3 ? 0xf303u : 0x0303u);
-      }
-    } else if (reg != kISR.offset_bytes && reg != kID.offset_bytes && reg != kEUASR.offset_bytes) {
-      note("write to a reserved register");
-    }
-    update_lines();
+  if (find_channel(offset, n, reg)) {
+    write_channel(n, reg & ~7u, low, value);
     return;
   }
-  if (ExecutionUnit* u = find_unit(offset, reg)) {
-    u->write32(reg, value);
-    update_lines();
-    return;
-  }
-  note("write to a reserved or unmodelled register");
+  if (offset >= kControllerBase && offset < kControllerBase + kControllerBytes)
+    write_controller((offset - kControllerBase) & ~7u, low, value);
+  else if (find_unit(offset, n, reg))
+    write_unit(n, reg, value);
+  else
+    reserved("write to a reserved or unmodelled register");
+  update_lines();
 }
 
 uint32_t Engine::read32(uint32_t offset, bool peek) {
@@ -203,33 +218,10 @@ uint32_t Engine::read32(uint32_t offset, bool peek) {
   const bool low = offset & 4;
   auto half = [&](uint64_t v) { return static_cast<uint32_t>(low ? v : v >> 32); };
   if (find_channel(offset, n, reg)) return read_channel(n, reg & ~7u, low, peek);
-  if (offset >= kControllerBase && offset < kControllerBase + 0x100) {
-    reg = (offset - kControllerBase) & ~7u;
-    if (reg == kIMR.offset_bytes) return half(imr_);
-    if (reg == kISR.offset_bytes) return half(isr());
-    if (reg == kID.offset_bytes) return half(part_.id);
-    if (reg == kMCR.offset_bytes) return low ? 0 : mcr_;
-    if (reg == kEUASR.offset_bytes) {
-      uint64_t v = 0;
-      for (unsigned c = 0; c < part_.channels; ++c) {
-        const ChannelState& ch = channels_[c];
-        constexpr struct {
-          Eu unit;
-          const Field& field;
-        } kFields[] = {{Eu::Afeu, kEUASR.field("AFEU")}, {Eu::MdeuA, kEUASR.field("MDEU")}, {Eu::Aesu, kEUASR.field("AESU")},
-                       {Eu::Deu, kEUASR.field("DEU")},   {Eu::Crcu, kEUASR.field("CRCU")},  {Eu::Keu, kEUASR.field("KEU")},
-                       {Eu::Steu, kEUASR.field("STEU")}, {Eu::Pkeu, kEUASR.field("PKEU")},  {Eu::Rngu, kEUASR.field("RNGU")}};
-        for (const Eu held : ch.held)
-          for (const auto& f : kFields)
-            if (f.unit == held) v |= f.field.put(c + 1);
-      }
-      return half(v);
-    }
-    if (!peek) note("read of a reserved register");
-    return 0;
-  }
-  if ((offset & ~7u) == kIpBlockRevision) return half(part_.ip_block_revision);
-  if (part_.generation == Generation::Sec3 && offset >= kPolychannelBase && offset < kPolychannelBase + 0x20) {
+  if (offset >= kControllerBase && offset < kControllerBase + kControllerBytes)
+    return read_controller((offset - kControllerBase) & ~7u, low, peek);
+  if (has_ip_block_revision(part_) && (offset & ~7u) == kIpBlockRevision) return half(part_.ip_block_revision);
+  if (has_polychannel(part_) && offset >= kPolychannelBase && offset < kPolychannelBase + kPolychannelBytes) {
     switch ((offset - kPolychannelBase) & ~7u) {
       case 0x00: return half(enqueued_);
       case 0x08: return half(finished_);
@@ -237,14 +229,117 @@ uint32_t Engine::read32(uint32_t offset, bool peek) {
       default: return half(counters_.bytes_out - bytes_out_base_);
     }
   }
-  if (ExecutionUnit* u = find_unit(offset, reg)) {
-    const uint32_t v = u->read32(reg, peek);
+  if (find_unit(offset, n, reg)) {
+    const uint32_t v = read_unit(n, reg, peek);
     if (!peek) update_lines();  // reading too early or too much is an error of the unit
     return v;
   }
-  if (!peek) note("read of a reserved or unmodelled register");
+  if (!peek) {
+    reserved("read of a reserved or unmodelled register");
+    update_lines();
+  }
   return 0;
 }
+
+// ---- controller ----
+
+void Engine::write_controller(uint32_t reg, bool low, uint32_t value) {
+  const uint64_t v = low ? value : uint64_t{value} << 32;
+  const uint64_t half = low ? 0xffffffffu : ~uint64_t{0xffffffffu};
+  if (reg == kIMR.offset_bytes) {
+    imr_ = ((imr_ & ~half) | v) & interrupt_bits_;
+  } else if (reg == kICR.offset_bytes) {
+    for (unsigned c = 0; c < part_.channels; ++c)
+      if (v & done_bit_[c] && done_count_[c]) --done_count_[c];
+    latched_ &= ~v;
+  } else if (reg == kMCR.offset_bytes) {
+    if (low) return;
+    if (value & hi_mask(master_reset(part_.generation)))
+      global_reset();
+    else if (part_.sec1())
+      mcr_ = value & hi_mask(kMCR1.mask("GI"));
+    else
+      mcr_ = value & (hi_mask(kMCR.mask("PRIORITY") | kMCR.mask("GI")) | (part_.sec3() ? kRemaps : 0) |
+                      (part_.icv_writeback ? kPriorityCounts : 0));
+  } else if (part_.sec1() && reg == kEUACR1.offset_bytes) {
+    write_assignment((euacr_ & ~half) | v);
+  } else if (reg != kISR.offset_bytes && reg != kID.offset_bytes && reg != kEUASR.offset_bytes &&
+             !(part_.sec1() && reg == kMEAR.offset_bytes)) {
+    reserved("write to a reserved register");
+  }
+}
+
+uint32_t Engine::read_controller(uint32_t reg, bool low, bool peek) {
+  auto half = [&](uint64_t v) { return static_cast<uint32_t>(low ? v : v >> 32); };
+  if (reg == kIMR.offset_bytes) return half(imr_);
+  if (reg == kISR.offset_bytes) return half(isr());
+  if (reg == kID.offset_bytes) return half(part_.id);
+  if (reg == kMCR.offset_bytes) return low ? 0 : mcr_;
+  if (reg == kEUASR.offset_bytes) return half(assignment_status());
+  if (part_.sec1() && reg == kEUACR1.offset_bytes) return half(euacr_);
+  if (part_.sec1() && reg == kMEAR.offset_bytes) return low ? 0 : mear_;
+  if (reg == kICR.offset_bytes) return 0;  // write only
+  if (!peek) {
+    reserved("read of a reserved register");
+    update_lines();
+  }
+  return 0;
+}
+
+uint64_t Engine::assignment_status() const {
+  uint64_t v = euacr_;
+  for (unsigned c = 0; c < part_.channels; ++c)
+    for (const Eu held : channels_[c].held)
+      if (const int shift = assignment_shift(part_.generation, held); shift >= 0)
+        v = (v & ~(uint64_t{0xf} << shift)) | uint64_t{c + 1} << shift;
+  return v;
+}
+
+void Engine::write_assignment(uint64_t value) {
+  // ASSUMED: a unit that another channel is using, or a channel that does not exist, is an assignment error, and that unit's
+  // assignment stays as it was.
+  for (unsigned code = 1; code < units_.size(); ++code) {
+    const auto eu = static_cast<Eu>(code);
+    const int shift = assignment_shift(part_.generation, eu);
+    if (shift < 0 || !units_[code]) continue;
+    const uint64_t nibble = uint64_t{0xf} << shift;
+    const auto wanted = static_cast<unsigned>(value >> shift & 0xf), holder = static_cast<unsigned>(
+        [&] { for (unsigned c = 0; c < part_.channels; ++c) for (const Eu h : channels_[c].held) if (h == eu) return c + 1; return 0u; }());
+    if (wanted > part_.channels || (wanted && holder && holder != wanted))
+      latched_ |= kAerr;
+    else
+      euacr_ = (euacr_ & ~nibble) | (value & nibble);
+  }
+}
+
+// ---- units ----
+
+void Engine::write_unit(unsigned code, uint32_t reg, uint32_t value) {
+  ExecutionUnit& u = *units_[code];
+  if (timing_.unit_access_clocks > kSlaveTimeout && !part_.sec1()) {
+    latched_ |= kIto;
+    return;
+  }
+  u.set_now(now(), timed());
+  if (part_.sec1() && reg < kEuControlBytes)
+    u.write32(reg ^ 4, swap_bytes(value));
+  else
+    u.write32(reg, value);
+}
+
+uint32_t Engine::read_unit(unsigned code, uint32_t reg, bool peek) {
+  ExecutionUnit& u = *units_[code];
+  if (timing_.unit_access_clocks > kSlaveTimeout && !part_.sec1()) {
+    if (!peek) latched_ |= kIto;
+    return 0;
+  }
+  u.set_now(now(), timed());
+  if (!peek && timing_.strict_reserved != 0 && !eu_has_register(static_cast<Eu>(code), reg)) u.raise(kAe);
+  if (part_.sec1() && reg < kEuControlBytes) return swap_bytes(u.read32(reg ^ 4, peek));
+  return u.read32(reg, peek);
+}
+
+// ---- channels ----
 
 void Engine::write_channel(unsigned n, uint32_t reg, bool low, uint32_t value) {
   ChannelState& c = channels_[n];
@@ -254,9 +349,16 @@ void Engine::write_channel(unsigned n, uint32_t reg, bool low, uint32_t value) {
     else
       c.ff_high = value;
   } else if (reg == kCCCR.offset_bytes) {
-    if (low) {
+    if (part_.sec1()) {
+      if (!low) return;
+      if (value & kR1)
+        reset_channel(n, false);
+      else
+        c.config = value & kConfigBits1;
+    } else if (low) {
       c.config = value & kConfigBits;
       if (!part_.icv_writeback) c.config &= ~lo_mask(kCCCR.mask("IWSE"));
+      if (!part_.sec3()) c.config &= ~lo_mask(kCCCR.mask("WGN"));
     } else if (value & kR) {
       reset_channel(n, false);
     } else if (value & kCon) {
@@ -271,13 +373,14 @@ void Engine::write_channel(unsigned n, uint32_t reg, bool low, uint32_t value) {
 
 uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low, bool peek) {
   const ChannelState& c = channels_[n];
+  const bool sec1 = part_.sec1();
   if (reg == kCCCR.offset_bytes) return low ? c.config : 0;
   if (reg == kCDPR.offset_bytes) return low ? static_cast<uint32_t>(c.cdpr) : static_cast<uint32_t>(c.cdpr >> 32);
   if (reg == kCCPSR.offset_bytes) {
     const auto state = static_cast<uint32_t>(c.state);
     const uint32_t level = std::min(c.fifo_level, 31u) << 24;
     const bool sec3 = part_.generation == Generation::Sec3;
-    if (!low) return sec3 ? state : level | state;
+    if (!low) return sec1 || sec3 ? state : level | state;
     uint32_t v = c.errors | c.pair_ptr;
     if (sec3) v |= level;
     constexpr struct {
@@ -291,14 +394,15 @@ uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low, bool peek) {
                  {ChannelState::kDone, true, lo_mask(kCCPSR.mask("PD"))},         {ChannelState::kDone2, true, lo_mask(kCCPSR.mask("SD"))}};
     for (const auto& b : kBits)
       if (c.unit_progress & b.progress && (b.sec3 || !sec3)) v |= b.bit;
+    if (sec1 && c.unit_progress & ChannelState::kStatic) v |= lo_mask(kCCPSR1.mask("STAT"));
     return v;
   }
   const uint32_t at = reg + (low ? 4 : 0);
   if (at >= kDescriptorBuffer.offset_bytes && at < kDescriptorBuffer.offset_bytes + 64)
     return load_be32(c.descriptor.data() + (at - kDescriptorBuffer.offset_bytes));
-  if (at >= kGatherTable.offset_bytes && at < kGatherTable.offset_bytes + 32)
+  if (!sec1 && at >= kGatherTable.offset_bytes && at < kGatherTable.offset_bytes + 32)
     return load_be32(c.gather.data() + (at - kGatherTable.offset_bytes));
-  if (at >= kScatterTable.offset_bytes && at < kScatterTable.offset_bytes + 32)
+  if (!sec1 && at >= kScatterTable.offset_bytes && at < kScatterTable.offset_bytes + 32)
     return load_be32(c.scatter.data() + (at - kScatterTable.offset_bytes));
   if (!peek) note("read of a write-only or reserved channel register");
   return 0;
@@ -306,12 +410,18 @@ uint32_t Engine::read_channel(unsigned n, uint32_t reg, bool low, bool peek) {
 
 void Engine::enqueue(unsigned n, BusAddr at) {
   ChannelState& c = channels_[n];
+  if (part_.sec1() && (at == 0 || c.fifo_level)) {
+    // ASSUMED: address 0 starts nothing, as it ends a chain; and a register that is written again holds the later value.
+    note(at ? "Fetch Register written again before it was taken" : "Fetch Register written with zero");
+    if (at) c.fifo[c.fifo_head] = at;
+    return;
+  }
   if (c.fifo_level >= part_.fetch_fifo_entries) {
     // The pointer is dropped. A second loss while the first is still flagged halts the channel [USP].
     const bool again = c.errors & err::kSof;
     c.errors |= again ? err::kDof : err::kSof;
     ++counters_.errors;
-    latched_ |= channel_error_irq(n);
+    latched_ |= channel_error_irq(part_.generation, n);
     if (again) {
       abandon(n);
       c.halted = true;
@@ -351,8 +461,11 @@ void Engine::global_reset() {
   for (unsigned n = 0; n < part_.channels; ++n) reset_channel(n, false);
   for (auto& u : units_)
     if (u) u->hard_reset();
-  imr_ = 0;
+  imr_ = imr_of(part_.generation).reset;
   mcr_ = 0;
+  euacr_ = 0;
+  mear_ = 0;
+  mear_valid_ = false;
   enqueued_ = finished_ = 0;
   bytes_in_base_ = counters_.bytes_in;
   bytes_out_base_ = counters_.bytes_out;

@@ -7,12 +7,19 @@
 // Register access is by 32-bit halves (HI at the register's offset, LO at +4), as the drivers do.
 //
 // Interrupt model [MOC][LX]: each channel stores up to 15 done events; ISR shows done while one is stored, one ICR
-// write takes one off, the sixteenth sets the channel's overflow bit. A line is up while (ISR & IMR) has a bit of it.
-// On SEC 3.x MCR[RCAn] moves channel n to the alternate register page and to line 1.
+// write takes one off, the sixteenth sets the channel's overflow bit. A line is up while an enabled bit of ISR is set.
+// On SEC 3.x MCR[RCAn] moves channel n to the alternate register page and to line 1. A unit's own done and error bits show
+// while software drives the unit itself.
 //
-// ASSUMED: reserved space reads 0 and ignores writes; resets take effect at once; SWR clears stored
-// interrupts only when it is written a second time (erratum: "reset twice" [LX]).
-// UNMODELLED: ITO (every access completes), bus priority, EU arbitration priorities, GI.
+// Generations: places and meanings come from hw/regs (controller.h, channel.h, map.h). SEC 1 also differs in what registers
+// do: IMR masks, a channel remembers one done and keeps one descriptor address, units' control registers are
+// byte-swapped, EUACR gives units away for good, MEAR keeps the address of the first bus error.
+//
+// ASSUMED: reserved space reads 0 and ignores writes, but for writes inside a unit's block (AE); with the knob
+// engine.strict_reserved, every access to reserved space is an error: AE inside a unit's block, ITO elsewhere. ITO also
+// ends accesses to units when the knob engine.unit_access_clocks exceeds 16. Resets take effect at once; SWR
+// clears stored interrupts only when it is written a second time (erratum: "reset twice" [LX]).
+// UNMODELLED: bus priority against other masters (MCR[PRIORITY]), GI.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -100,6 +107,8 @@ class Engine {
   /// Descriptor done; `notify`: NT/DN rules already applied.
   void channel_done(unsigned n, bool notify);
   void channel_failed(unsigned n, uint32_t error_bits);
+  /// Error bits with an interrupt, and the channel goes on.
+  void channel_warns(unsigned n, uint32_t error_bits);
   /// 0 when the part accepts this header, which is then taken apart in `d`; else the channel error.
   uint32_t check_header(uint32_t header, Decoded& d);
   void set_state(unsigned n, regs::ChannelState s, uint64_t clock) {
@@ -107,6 +116,19 @@ class Engine {
     if (observer_) [[unlikely]] observer_->channel_state(clock, n, s);
   }
   virtual uint64_t now() const = 0;  // SEC clock, 0 on the functional path
+  virtual bool timed() const { return true; }
+  /// An access of the engine's own failed at `at`: SEC 1 keeps the first one in MEAR. Before channel_failed().
+  void bus_error(BusAddr at) {
+    if (!mear_valid_) mear_ = static_cast<uint32_t>(at), mear_valid_ = true;
+  }
+  /// SEC 1: channel + 1 that EUACR gives the unit to, 0 when the controller may choose.
+  unsigned assigned_to(regs::Eu eu) const {
+    const int shift = regs::assignment_shift(part_.generation, eu);
+    return part_.sec1() && shift >= 0 ? static_cast<unsigned>(euacr_ >> shift & 0xf) : 0;
+  }
+  /// MCR's priority counts of channels 2 and 3 (2.1 and later): weighted arbitration when both are non-zero. [MSC]
+  unsigned unit_priority_count(unsigned channel) const { return priority_count(channel == 2 ? 22 : 20); }
+  unsigned bus_priority_count(unsigned channel) const { return priority_count(channel == 2 ? 18 : 16); }
 
  protected:
   // Effects of register writes, executor by executor.
@@ -127,7 +149,16 @@ class Engine {
   EngineObserver* observer_ = nullptr;
 
  private:
+  unsigned priority_count(unsigned shift) const { return part_.icv_writeback ? mcr_ >> shift & 3 : 0; }
+  uint64_t enabled() const { return imr_ ^ imr_polarity_; }
   uint32_t read32(uint32_t offset, bool peek);
+  uint32_t read_controller(uint32_t reg, bool low, bool peek);
+  void write_controller(uint32_t reg, bool low, uint32_t value);
+  uint32_t read_unit(unsigned code, uint32_t reg, bool peek);
+  void write_unit(unsigned code, uint32_t reg, uint32_t value);
+  void reserved(std::string_view what);
+  void write_assignment(uint64_t value);
+  uint64_t assignment_status() const;
   uint32_t read_channel(unsigned n, uint32_t reg, bool low, bool peek);
   void write_channel(unsigned n, uint32_t reg, bool low, uint32_t value);
   void enqueue(unsigned n, BusAddr at);
@@ -135,13 +166,28 @@ class Engine {
   void global_reset();
   uint64_t isr() const;
   bool find_channel(uint32_t offset, unsigned& n, uint32_t& reg) const;
-  ExecutionUnit* find_unit(uint32_t offset, uint32_t& reg);
+  bool find_unit(uint32_t offset, unsigned& code, uint32_t& reg) const;
 
   static constexpr uint32_t eae_ = static_cast<uint32_t>(regs::kCCCR.mask("EAE"));
   std::array<uint8_t, kMaxChannels> done_count_{};
   uint64_t latched_ = 0;  // ISR bits other than done
   uint64_t imr_ = 0;
   uint32_t mcr_ = 0;      // HI word
+  uint64_t euacr_ = 0;    // SEC 1
+  uint32_t mear_ = 0;     // SEC 1
+  bool mear_valid_ = false;
+  // Of the part.
+  struct UnitLines {
+    const std::unique_ptr<ExecutionUnit>* unit;
+    uint64_t done, error;
+  };
+  std::array<UnitLines, 12> unit_lines_{};
+  unsigned unit_lines_count_ = 0;
+  uint64_t unit_irqs_ = 0;       // all of the units' bits
+  uint64_t interrupt_bits_ = 0;  // that exist
+  uint64_t imr_polarity_ = 0;    // bits in which 1 masks
+  std::array<uint32_t, 12> unit_base_{};
+  std::array<uint64_t, kMaxChannels> done_bit_{};
   uint32_t lines_ = 0;
   bool was_reset_ = false;
   std::array<uint64_t, kMaxChannels> inject_;

@@ -19,6 +19,7 @@ class FunctionalEngine final : public Engine {
   ~FunctionalEngine() override;
 
   uint64_t now() const override { return 0; }
+  bool timed() const override { return false; }
 
   // ---- executor interface (see channel.h) ----
   struct Ready {

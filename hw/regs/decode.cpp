@@ -9,21 +9,13 @@
 #include <numeric>
 
 #include "common/diag.h"
-#include "hw/regs/aesu.h"
-#include "hw/regs/afeu.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
-#include "hw/regs/crcu.h"
 #include "hw/regs/descriptor.h"
-#include "hw/regs/deu.h"
 #include "hw/regs/eu_common.h"
-#include "hw/regs/keu.h"
 #include "hw/regs/link_table.h"
 #include "hw/regs/map.h"
-#include "hw/regs/mdeu.h"
-#include "hw/regs/pkeu.h"
-#include "hw/regs/rngu.h"
-#include "hw/regs/steu.h"
+#include "hw/regs/units.h"
 
 namespace sec::regs {
 namespace {
@@ -37,34 +29,7 @@ struct Placed {
   bool sec1_unit = false;  // its control registers are byte-swapped
 };
 
-constexpr Eu kUnits[] = {Eu::Deu, Eu::Aesu, Eu::MdeuA, Eu::Afeu, Eu::Rngu, Eu::Pkeu, Eu::Steu, Eu::Keu, Eu::Crcu};
-
-std::span<const Register> unit_registers(Eu eu) {
-  switch (eu) {
-    case Eu::Aesu:
-      return kAesuRegisters;
-    case Eu::Deu:
-      return kDeuRegisters;
-    case Eu::MdeuA:
-    case Eu::MdeuB:
-      return kMdeuRegisters;
-    case Eu::Afeu:
-      return kAfeuRegisters;
-    case Eu::Rngu:
-      return kRnguRegisters;
-    case Eu::Pkeu:
-      return kPkeuRegisters;
-    case Eu::Steu:
-      return kSteuRegisters;
-    case Eu::Keu:
-      return kKeuRegisters;
-    case Eu::Crcu:
-      return kCrcuRegisters;
-    case Eu::None:
-      break;
-  }
-  return {};
-}
+std::span<const Register> unit_registers(Eu eu) { return eu_block(eu)->registers; }
 
 std::string_view unit_block_name(Eu eu) { return eu == Eu::MdeuA ? "MDEU" : eu_name(eu); }
 

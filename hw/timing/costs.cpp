@@ -48,6 +48,10 @@ constexpr Knob kKnobs[] = {
     {"engine.watchdog_clocks", &Timing::watchdog_clocks, "SEC clocks", 1000, 4e9, Low, "ASSUMED: period not public"},
     {"engine.zero_length_is_dse", &Timing::zero_length_is_dse, "0 or 1", 0, 1, Low,
      "0: a descriptor without data hangs its channel (erratum title SEC-A001); 1: data size error instead"},
+    {"engine.unit_access_clocks", &Timing::unit_access_clocks, "SEC clocks", 1, 1000, Medium,
+     "an access of software to a unit that takes more than 16 clocks is ended with ITO [MOC][T23]; takes no time itself"},
+    {"engine.strict_reserved", &Timing::strict_reserved, "0 or 1", 0, 1, Low,
+     "ASSUMED: 0: reserved registers read as zero; 1: an error, AE inside a unit and ITO elsewhere"},
 };
 
 uint32_t whole(double x) { return static_cast<uint32_t>(std::ceil(x - 1e-9)); }

@@ -50,6 +50,8 @@ struct Timing {
   double pkeu_word_clocks = 2;             // per pair of 32-bit words multiplied
   double watchdog_clocks = 1 << 20;
   double zero_length_is_dse = 0;           // 1: raise DSE instead of hanging on zero-length data
+  double unit_access_clocks = 4;           // of software's access to a unit's register; more than 16 is a time-out (ITO)
+  double strict_reserved = 0;              // 1: accesses to reserved space are errors
 
   static Timing for_part(const regs::Part& part);
   /// Sets a knob by name. SetupError for an unknown name (lists the close ones) or a value out of range.
