@@ -153,7 +153,8 @@ class ExecutionUnit {
   uint64_t header_bytes_ = 0, data_bytes_ = 0;
   std::array<uint8_t, kMaxKeyBytes> key_{};
   std::array<uint8_t, kMaxContextBytes> context_{};
-  std::array<uint8_t, 64> nonce_{}, received_{};
+  std::array<uint8_t, 256> nonce_{};
+  std::array<uint8_t, 64> received_{};
   regs::IntegrityCheck verdict_ = regs::IntegrityCheck::None;
   uint64_t unmodelled_ = 0;
   uint64_t now_ = 0;

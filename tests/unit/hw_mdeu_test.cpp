@@ -226,7 +226,7 @@ TEST(Mdeu, RandomMessagesInRandomPieces) {
     const Algorithm& a = kAlgorithms[r() % std::size(kAlgorithms)];
     const Bytes m = random_bytes(r, r() % 1500), key = random_bytes(r, r() % (a.block + 1));
     UnitJob j = one(a, m, key, r() & 1);
-    j.split = r() | 1;
+    j.split = static_cast<uint32_t>(r() | 1);
     ASSERT_EQ(run_unit(*u, j).icv, j.mode & kHmac ? evp_hmac(a.name, key, m) : evp(a.name, m)) << "seed " << seed << " round " << round;
   }
 }

@@ -170,7 +170,7 @@ const Cause kCauses[] = {
     {"KeySizeWrittenWhileBusy", Eu::Deu, ee::kCe, [](Slave& s) { busy(s), poke(s, 0x00c); }},
     {"ContextReadEarly", Eu::Aesu, ee::kEre, [](Slave& s) { busy(s), s.context(4); }},
     {"AddressInAGap", Eu::Aesu, ee::kAe, [](Slave& s) { poke(s, 0x060); }},
-    {"AddressBehindTheContext", Eu::Aesu, ee::kAe, [](Slave& s) { poke(s, 0x110); }},
+    {"AddressBehindTheContext", Eu::Aesu, ee::kAe, [](Slave& s) { poke(s, 0x140); }},
     {"AddressBehindTheKey", Eu::Deu, ee::kAe, [](Slave& s) { poke(s, 0x420); }},
     {"DataSizeOddAes", Eu::Aesu, ee::kDse, [](Slave& s) { s.start(0x01, pattern(16, 1), {}, 24); }},
     {"DataSizeOddCtr", Eu::Aesu, ee::kDse, [](Slave& s) { s.start(0x06, pattern(16, 1), {}, 24); }},
@@ -180,7 +180,7 @@ const Cause kCauses[] = {
     {"KeySizeAes", Eu::Aesu, ee::kKse, [](Slave& s) { s.start(0x01, pattern(20, 1), {}, 16); }},
     {"KeySizeSingleDes", Eu::Deu, ee::kKse, [](Slave& s) { s.start(0x01, odd_parity(pattern(16, 1)), {}, 8); }},
     {"KeySizeTripleDes", Eu::Deu, ee::kKse, [](Slave& s) { s.start(0x03, odd_parity(pattern(8, 1)), {}, 8); }},
-    {"ModeAes", Eu::Aesu, ee::kMe, [](Slave& s) { s.start(0x04, pattern(16, 1), {}, 16); }},
+    {"ModeAes", Eu::Aesu, ee::kMe, [](Slave& s) { s.start(0x42, pattern(16, 1), {}, 16); }},
     {"ModeDes", Eu::Deu, ee::kMe, [](Slave& s) { s.start(0x0d, odd_parity(pattern(8, 1)), {}, 8); }},
     {"KeyParity", Eu::Deu, ee::kKpe, [](Slave& s) {
        s.set(regs::kEuInterruptControl, 0);
