@@ -36,9 +36,12 @@ std::vector<EspSuite> make_suites() {
     const char* algorithm;
   };
   static constexpr Auth kAuths[] = {
+      {"md5", EspAuth::HmacMd5_96, 16, 12, "hmac(md5)"},
       {"sha1", EspAuth::HmacSha1_96, 20, 12, "hmac(sha1)"},
       {"sha256", EspAuth::HmacSha256_128, 32, 16, "hmac(sha256)"},
       {"sha256-96", EspAuth::HmacSha256_96, 32, 12, "hmac(sha256)"},
+      {"sha384", EspAuth::HmacSha384_192, 48, 24, "hmac(sha384)"},
+      {"sha512", EspAuth::HmacSha512_256, 64, 32, "hmac(sha512)"},
       {"null", EspAuth::Null, 0, 0, ""},
   };
   std::vector<EspSuite> suites;
@@ -59,6 +62,20 @@ std::vector<EspSuite> make_suites() {
       s.benchmark_only = c.cipher == EspCipher::Null && a.auth == EspAuth::Null;
       suites.push_back(s);
     }
+  for (const bool gcm : {true, false})
+    for (const unsigned key : {16u, 24u, 32u})
+      for (const unsigned icv : {8u, 12u, 16u}) {
+        EspSuite s;
+        s.name = fmt::format("aes{}-{}{}", key * 8, gcm ? "gcm" : "ccm", icv);
+        s.cipher = gcm ? EspCipher::AesGcm : EspCipher::AesCcm;
+        s.auth = EspAuth::Combined;
+        s.cipher_key_bytes = key;
+        s.nonce_bytes = gcm ? 4 : 3;
+        s.iv_bytes = 8;
+        s.icv_bytes = icv;
+        s.combined_algorithm = gcm ? "rfc4106(gcm(aes))" : "rfc4309(ccm(aes))";
+        suites.push_back(s);
+      }
   std::stable_partition(suites.begin(), suites.end(), [](const EspSuite& s) { return !s.benchmark_only; });
   return suites;
 }
@@ -86,6 +103,7 @@ const EspSuite& esp_suite(std::string_view name, bool allow_benchmark_only) {
 }
 
 std::string aead_algorithm(const EspSuite& suite) {
+  if (!suite.combined_algorithm.empty()) return suite.combined_algorithm;
   const bool cbc = suite.cipher == EspCipher::AesCbc || suite.cipher == EspCipher::TripleDesCbc;
   if (!cbc || suite.hash_algorithm.empty()) return {};
   return fmt::format("authenc({},{})", suite.hash_algorithm, suite.cipher_algorithm);
@@ -108,7 +126,7 @@ void check_sa(const SecurityAssociation& sa) {
   const size_t cipher_key = size_t{s.cipher_key_bytes} + s.nonce_bytes;
   if (sa.cipher_key.size() != cipher_key)
     throw SetupError(fmt::format("the cipher key for {} has {} bytes: give {}{}", s.name, sa.cipher_key.size(),
-                                 cipher_key, s.nonce_bytes ? ", the last 4 being the nonce of RFC 3686" : ""));
+                                 cipher_key, s.nonce_bytes ? fmt::format(", the last {} being the nonce", s.nonce_bytes) : ""));
   if (sa.auth_key.size() != s.auth_key_bytes)
     throw SetupError(fmt::format("the authentication key for {} has {} bytes: give {}", s.name, sa.auth_key.size(),
                                  s.auth_key_bytes));
@@ -163,10 +181,27 @@ std::string tshark_sa_line(const SecurityAssociation& sa) {
     case EspCipher::TripleDesCbc:
       cipher = "TripleDES-CBC [RFC2451]";
       break;
+    case EspCipher::AesGcm:
+      cipher = sa.suite.icv_bytes == 8    ? "AES-GCM with 8 octet ICV [RFC4106]"
+               : sa.suite.icv_bytes == 12 ? "AES-GCM with 12 octet ICV [RFC4106]"
+                                          : "AES-GCM with 16 octet ICV [RFC4106]";
+      break;
+    case EspCipher::AesCcm:
+      return {};  // tshark 4.0 does not know it
   }
   const char* auth = "NULL";
   switch (sa.suite.auth) {
     case EspAuth::Null:
+    case EspAuth::Combined:
+      break;
+    case EspAuth::HmacMd5_96:
+      auth = "HMAC-MD5-96 [RFC2403]";
+      break;
+    case EspAuth::HmacSha384_192:
+      auth = "HMAC-SHA-384-192 [RFC4868]";
+      break;
+    case EspAuth::HmacSha512_256:
+      auth = "HMAC-SHA-512-256 [RFC4868]";
       break;
     case EspAuth::HmacSha1_96:
       auth = "HMAC-SHA-1-96 [RFC2404]";
@@ -179,9 +214,11 @@ std::string tshark_sa_line(const SecurityAssociation& sa) {
       break;
   }
   // tshark 4.0 knows no 64-bit numbers and calls a right ICV wrong.
-  if (sa.esn && sa.suite.icv_bytes)
-    auth = sa.suite.icv_bytes == 12 ? "ANY 96 bit authentication [no checking]"
-                                    : "ANY 128 bit authentication [no checking]";
+  std::string unchecked;
+  if (sa.esn && sa.suite.icv_bytes && sa.suite.auth != EspAuth::Combined) {
+    unchecked = fmt::format("ANY {} bit authentication [no checking]", sa.suite.icv_bytes * 8);
+    auth = unchecked.c_str();
+  }
   const auto key = [](const std::vector<uint8_t>& k) { return k.empty() ? std::string() : "0x" + to_hex(k); };
   const auto line = [&](bool v6, const std::string& from, const std::string& to) {
     return fmt::format("\"{}\",\"{}\",\"{}\",\"0x{:08x}\",\"{}\",\"{}\",\"{}\",\"{}\"\n", v6 ? "IPv6" : "IPv4", from,

@@ -10,8 +10,10 @@
 // nothing is said, is a suite of its own ("sha256-96"), so that no default can pick it. "null-null" is the cost of
 // framing alone, which RFC 4303 forbids on a real association: it must be asked for explicitly. The "ctr-null" suites
 // encrypt without authentication, which RFC 3686 forbids for real traffic: they are there to measure the cipher.
+// GCM and CCM suites authenticate themselves; the number is the size of the ICV: aes128-gcm16 (RFC 4106), aes256-ccm8
+// (RFC 4309).
 //
-// UNMODELLED: AEAD suites (GCM, CCM, GMAC), encapsulation in UDP, TTL, DSCP and ECN copying between inner and outer
+// UNMODELLED: GMAC, encapsulation in UDP, TTL, DSCP and ECN copying between inner and outer
 // header, fragmentation and reassembly, path MTU.
 #pragma once
 #include <array>
@@ -26,8 +28,9 @@
 
 namespace sec::host {
 
-enum class EspCipher : uint8_t { Null, AesCbc, AesCtr, TripleDesCbc };
-enum class EspAuth : uint8_t { Null, HmacSha1_96, HmacSha256_128, HmacSha256_96 };
+enum class EspCipher : uint8_t { Null, AesCbc, AesCtr, TripleDesCbc, AesGcm, AesCcm };
+/// Combined: the cipher authenticates itself (GCM, CCM).
+enum class EspAuth : uint8_t { Null, HmacMd5_96, HmacSha1_96, HmacSha256_128, HmacSha256_96, HmacSha384_192, HmacSha512_256, Combined };
 enum class EspMode : uint8_t { Tunnel, Transport };
 
 struct EspSuite {
@@ -35,13 +38,14 @@ struct EspSuite {
   EspCipher cipher = EspCipher::Null;
   EspAuth auth = EspAuth::Null;
   unsigned cipher_key_bytes = 0;  // without nonce
-  unsigned nonce_bytes = 0;       // CTR: 4 bytes that follow the key (RFC 3686)
+  unsigned nonce_bytes = 0;       // bytes that follow the key: 4 for CTR (RFC 3686) and GCM (RFC 4106), 3 for CCM (RFC 4309)
   unsigned iv_bytes = 0;          // on the wire
   unsigned align_bytes = 4;       // what the encrypted part is padded to: max(4, cipher block)
   unsigned auth_key_bytes = 0;
   unsigned icv_bytes = 0;
-  std::string cipher_algorithm;  // "cbc(aes)"; empty for the null cipher
+  std::string cipher_algorithm;  // "cbc(aes)"; empty for the null cipher and for GCM and CCM
   std::string hash_algorithm;    // "hmac(sha1)"; empty without authentication
+  std::string combined_algorithm;  // "rfc4106(gcm(aes))"
   bool benchmark_only = false;
 };
 
@@ -50,7 +54,8 @@ const std::vector<EspSuite>& esp_suites();
 /// SetupError that lists the valid names; a benchmark-only suite needs `allow_benchmark_only`.
 const EspSuite& esp_suite(std::string_view name, bool allow_benchmark_only = false);
 
-/// "authenc(hmac(sha1),cbc(aes))", or empty for a suite that is not CBC with an HMAC.
+/// The algorithm that does the whole packet in one request: "authenc(hmac(sha1),cbc(aes))", "rfc4106(gcm(aes))"; empty for
+/// a suite that has none.
 std::string aead_algorithm(const EspSuite& suite);
 
 /// Sizes of one ESP packet from the SPI to the ICV.
@@ -67,7 +72,7 @@ struct SecurityAssociation {
   uint32_t spi = 0x1001;
   EspSuite suite;
   EspMode mode = EspMode::Tunnel;
-  std::vector<uint8_t> cipher_key;  // key, then the nonce for CTR: the order of RFC 3686, tshark and scapy
+  std::vector<uint8_t> cipher_key;  // key, then the nonce: the order of the RFCs, tshark and scapy
   std::vector<uint8_t> auth_key;
   IpAddress outer_source, outer_destination;  // tunnel mode
   uint64_t sequence = 0;                      // last number sent

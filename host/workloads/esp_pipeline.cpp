@@ -165,7 +165,7 @@ struct EspPipeline::Core {
         slot.core = this;
         slot.number = i;
         slot.memory = static_cast<uint8_t*>(p);
-        for (auto* list : {&slot.esp, &slot.cipher_segments, &slot.hash_segments}) list->reserve(options.segments + 2);
+        for (auto* list : {&slot.esp, &slot.cipher_segments, &slot.hash_segments}) list->reserve(options.segments + 4);
       }
     } catch (...) {
       free_blocks();
@@ -364,7 +364,23 @@ struct EspPipeline::Core {
     uint8_t* iv = slot.memory + kIvOffset;
     crypto::AeadRequest& r = slot.aead_request;
     r.src = r.dst = &slot.esp_list;
-    if (options.direction == EspDirection::Encapsulate) {
+    if (sa.sa.suite.auth == EspAuth::Combined) {
+      // The AAD ends with the IV on the wire, as rfc4106 and rfc4309 want it. With 64-bit numbers the high half stands
+      // between SPI and low half (RFC 4106 5), which is not so in the packet.
+      get(slot, 8, iv, l.iv_bytes);
+      r.aad_bytes = 8 + l.iv_bytes;
+      if (sa.sa.esn) {
+        store_be32(slot.memory + kEsnOffset, static_cast<uint32_t>(slot.sequence >> 32));
+        slice(slot.esp, 0, 4, slot.cipher_segments);
+        slot.cipher_segments.push_back({slot.memory + kEsnOffset, 4});
+        slice(slot.esp, 4, l.total_bytes() - 4, slot.hash_segments);
+        slot.cipher_segments.insert(slot.cipher_segments.end(), slot.hash_segments.begin(), slot.hash_segments.end());
+        slot.cipher_list = {slot.cipher_segments.data(), slot.cipher_segments.size()};
+        r.src = r.dst = &slot.cipher_list;
+        r.aad_bytes += 4;
+      }
+      r.size_bytes = l.encrypted_bytes() + (options.direction == EspDirection::Encapsulate ? 0 : l.icv_bytes);
+    } else if (options.direction == EspDirection::Encapsulate) {
       sa.ivs.cbc_nonce(slot.sequence, sa.sa.suite.iv_bytes, iv);
       r.aad_bytes = 8;
       r.size_bytes = l.iv_bytes + l.encrypted_bytes();
@@ -467,7 +483,7 @@ struct EspPipeline::Core {
     store_be32(esp_header, sa.sa.spi);
     store_be32(esp_header + 4, static_cast<uint32_t>(slot.sequence));
     put(slot, 0, esp_header);
-    if (sa.sa.suite.cipher == EspCipher::AesCtr) {
+    if (l.iv_bytes == 8 && sa.sa.suite.cipher != EspCipher::TripleDesCbc) {  // CTR, GCM, CCM
       uint8_t iv[8];
       store_be64(iv, sa.ivs.counter_iv(slot.sequence));
       put(slot, 8, iv);
@@ -768,15 +784,17 @@ struct EspPipeline::Core {
     // RFC 4303 3.4.3: without integrity there is no anti-replay, anyone could move the window.
     sa->replay = AntiReplay(suite.auth == EspAuth::Null ? 0 : wanted.replay_window, wanted.esn);
     sa->replay.start_at(wanted.highest_received);
-    if (const std::string algorithm = aead_algorithm(suite); options.one_request && !algorithm.empty() && !wanted.esn) {
+    const bool combined = suite.auth == EspAuth::Combined;
+    if (const std::string algorithm = aead_algorithm(suite); combined || (options.one_request && !algorithm.empty() && !wanted.esn)) {
       const std::string& name = options.aead_driver.empty() ? algorithm : options.aead_driver;
       sa->aead = registry.alloc_aead(name);
-      if (sa->aead || !options.aead_driver.empty())
+      if (sa->aead || combined || !options.aead_driver.empty())
         check_allocated(sa->aead ? &sa->aead->info() : nullptr, name, algorithm, suite.name);
     }
     if (sa->aead) {
-      const std::vector<uint8_t> key = crypto::make_authenc_key(
-          wanted.auth_key, std::span<const uint8_t>(wanted.cipher_key.data(), suite.cipher_key_bytes));
+      const std::vector<uint8_t> key =
+          combined ? wanted.cipher_key
+                   : crypto::make_authenc_key(wanted.auth_key, {wanted.cipher_key.data(), suite.cipher_key_bytes});
       if (const Status s = sa->aead->set_key(key); s != Status::Ok) refuse_key("AEAD", sa->aead->info().driver, s);
       if (const Status s = sa->aead->set_auth_bytes(suite.icv_bytes); s != Status::Ok)
         throw SetupError(fmt::format("{} does not make ICVs of {} bytes ({}): choose another suite or driver",

@@ -6,7 +6,7 @@
 //   encapsulate   frame (headers, trailer, sequence number, IV) -> cipher -> HMAC -> ICV in place
 //   decapsulate   parse, anti-replay check -> HMAC, compare -> cipher -> second check, advance, trailer
 //
-// With `one_request` a CBC suite with an HMAC is a single stage, one request of an authenc(...) transform: on the
+// GCM and CCM suites are always one request, also with extended sequence numbers. With `one_request` a CBC suite with an HMAC is a single stage, one request of an authenc(...) transform: on the
 // engine one ipsec_esp descriptor. Extended sequence numbers keep the two stages: the high half is authenticated behind
 // the ciphertext, which a single authenc request cannot do.
 //

@@ -59,7 +59,8 @@ TEST(EspSuite, SizesFollowTheRfcTableForAllPayloads) {
   const std::map<std::string, std::pair<size_t, size_t>> cipher = {
       {"aes128-cbc", {16, 16}}, {"aes192-cbc", {16, 16}}, {"aes256-cbc", {16, 16}}, {"aes128-ctr", {8, 4}},
       {"aes192-ctr", {8, 4}},   {"aes256-ctr", {8, 4}},   {"3des-cbc", {8, 8}},     {"null", {0, 4}}};
-  const std::map<std::string, size_t> auth = {{"sha1", 12}, {"sha256", 16}, {"sha256-96", 12}, {"null", 0}};
+  const std::map<std::string, size_t> auth = {{"md5", 12},    {"sha1", 12},   {"sha256", 16}, {"sha256-96", 12},
+                                              {"sha384", 24}, {"sha512", 32}, {"null", 0}};
   size_t suites = 0;
   for (const auto& [c, sizes] : cipher)
     for (const auto& [a, icv] : auth) {
@@ -74,7 +75,16 @@ TEST(EspSuite, SizesFollowTheRfcTableForAllPayloads) {
         ASSERT_LT(l.pad_bytes, sizes.second);
       }
     }
+  // RFC 4106 and 4309: an IV of 8 bytes, 4-byte alignment, 8, 12 or 16 bytes of ICV.
+  for (const char* name : {"aes128-gcm", "aes192-gcm", "aes256-gcm", "aes128-ccm", "aes192-ccm", "aes256-ccm"})
+    for (const size_t icv : {8, 12, 16}) {
+      const EspSuite& suite = esp_suite(name + std::to_string(icv));
+      ++suites;
+      for (size_t n = 0; n <= 2000; ++n) ASSERT_EQ(esp_layout(suite, n).total_bytes(), 16 + (n + 2 + 3) / 4 * 4 + icv);
+    }
   EXPECT_EQ(suites, esp_suites().size());
+  // 1446 bytes of inner packet in an IPv4 tunnel fill a 1500-byte frame: no padding to the cipher's block.
+  EXPECT_EQ(20 + esp_layout(esp_suite("aes128-gcm16"), 1446).total_bytes(), 1500u);
 }
 
 // TCP payload in a 1500-byte frame, IPv4 transport, 32 bytes of TCP header.
@@ -87,6 +97,8 @@ TEST(EspSuite, LargestPayloadOfAFrame) {
   EXPECT_EQ(largest("aes128-cbc-sha1"), 1406u);
   EXPECT_EQ(largest("3des-cbc-sha1"), 1414u);
   EXPECT_EQ(largest("null-null"), 1438u);
+  EXPECT_EQ(largest("aes256-gcm16"), 1414u);
+  EXPECT_EQ(largest("aes128-ccm8"), 1422u);
 }
 
 TEST(EspAssociation, ErrorsNameTheProblem) {
