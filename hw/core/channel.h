@@ -44,6 +44,8 @@
 #include "hw/core/engine.h"
 #include "hw/core/layouts.h"
 #include "hw/core/task.h"
+#include "hw/eu/aesu.h"
+#include "hw/eu/pkeu.h"
 #include "hw/regs/aesu.h"
 #include "hw/regs/descriptor.h"
 #include "hw/regs/eu_common.h"
@@ -116,6 +118,8 @@ class Channel {
     streaming_ = false;
     x_.cancel(n_);
     task_ = {};
+    heard_ = ~0u;
+    keep_ = as_header_ = false;
     release_units(true);
   }
   /// Makes visible in memory what the stream has written by now (somebody is about to look).
@@ -141,8 +145,8 @@ class Channel {
   void state(State s) { e_.set_state(n_, s, x_.now()); }
 
   Task<int> run() {
-    for (;;) {
-      const BusAddr at = co_await x_.next(n_);
+    for (BusAddr chained = 0;;) {
+      const BusAddr at = chained ? chained : co_await x_.next(n_);
       e_.begin_descriptor(n_, at);
       const auto began = x_.now();
       const uint32_t error = co_await descriptor(at);
@@ -155,6 +159,7 @@ class Channel {
         x_.visible();
         co_return 0;  // halted until reset or continue
       }
+      chained = next_in_chain();
       state(State::Idle);
     }
   }
@@ -224,7 +229,7 @@ class Channel {
       if (const uint32_t e = co_await special()) co_return e;
     } else {
       const PointerDword in = pointer(l.data_in.pointer), out = pointer(l.data_out.pointer);
-      const bool source = d_.primary == regs::Eu::Rngu;  // the only unit that makes data of nothing
+      const bool source = !unit->reads_input();
       const uint32_t header_bytes = size_of(l.header), icv_bytes = size_of(l.icv_in), trailer_bytes = size_of(l.trailer);
       const uint32_t bytes = source ? out.length : in.length;
       if (load_units(header_bytes, bytes, header_bytes, bytes + trailer_bytes, icv_bytes)) [[unlikely]] co_return kEu;
@@ -249,17 +254,14 @@ class Channel {
           if (const uint32_t e = co_await parcels(out, 0, behind, false, out_, out_extent_)) co_return e;
         } else {
           out_.clear();
-          out_.add(e_.translate(n_, out.bus_addr()), out.length);
+          out_.add(writable(e_.translate(n_, out.bus_addr())), out.length);
         }
       } else {
         out_.clear();
       }
 
-      if (bytes == 0 && needs_data(header_bytes)) [[unlikely]] {
-        if (!k.zero_length_is_dse) co_await x_.hang(n_);  // MPC8544E SEC-A001: nothing ever tells the unit to finish
-        unit->raise(kDse);
-        co_return kEu;
-      }
+      if (bytes == 0 && needs_data(header_bytes)) [[unlikely]]  // MPC8544E SEC-A001: nothing ever tells the unit to finish
+        co_return co_await no_data();
 
       state(State::Run);
       if (header_bytes)
@@ -295,7 +297,7 @@ class Channel {
       st_.pair_ptr = step.pointer;
       size = std::min(size, kSmallBytes);
       uint8_t* const bytes = small(Role::None);
-      const uint32_t n = step.role == Role::IcvOut ? icv_unit().icv(bytes, size) : unit->context(bytes, size);
+      const uint32_t n = step.role == Role::IcvOut ? icv_unit().icv(bytes, size) : step.role == Role::KeyOut ? expanded_key(bytes, size) : unit->context(bytes, size);
       std::memset(bytes + n, 0, size - n);
       if (p.jump || step.extent || size > kAccess) [[unlikely]] {
         if (!step.extent)
@@ -312,16 +314,17 @@ class Channel {
     release_units(false);
 
     const uint32_t config = st_.config;
-    const bool notify = !(config & kNt) || d_.word.notify;
+    const bool notify = sec1_ ? config & kNt || !next_in_chain() : !(config & kNt) || d_.word.notify;
     uint32_t wait = k.interrupt;
     if (notify && config & kCdwe) {
       state(State::WriteBack);
       // The second word carries ICV verdicts: IWSE writes it when there is one, AWSE always. [LX][T23]
       const uint32_t feedback = static_cast<uint32_t>(iccr_[0]) << kIccr0Shift | static_cast<uint32_t>(iccr_[1]) << kIccr1Shift;
-      const uint32_t size = config & kAwse || (config & kIwse && feedback) ? 8 : 4;
-      co_await x_.write(n_, at, size, wait);
+      const uint32_t size = !sec1_ && (config & kAwse || (config & kIwse && feedback)) ? 8 : 4;
+      const BusAddr to = writable(at);
+      co_await x_.write(n_, to, size, wait);
       wait = 0;
-      uint8_t* m = e_.memory().at(at, size);
+      uint8_t* m = e_.memory().at(to, size);
       if (!m) co_return kMdte;
       m[0] = 0xff;
       if (size == 8) store_be32(m + 4, config & kIwse ? feedback : 0);
@@ -334,7 +337,12 @@ class Channel {
 
   // ---- descriptor words ----
 
-  PointerDword pointer(unsigned i) { return PointerDword::decode(load_be64(st_.descriptor.data() + 8 + 8 * i)); }
+  PointerDword pointer(unsigned i) const {
+    if (sec1_) [[unlikely]] return PointerDword::decode_sec1(load_be64(st_.descriptor.data() + regs::kSec1PointerOffset + 8 * i));
+    return PointerDword::decode(load_be64(st_.descriptor.data() + 8 + 8 * i));
+  }
+  /// The descriptor that follows this one on SEC 1, 0 at the end of a chain.
+  BusAddr next_in_chain() const { return sec1_ && st_.config & kNe ? load_be32(st_.descriptor.data() + regs::kSec1NextOffset) : 0; }
   uint32_t size_of(Layout::Place p) {
     if (!p) return 0;
     const PointerDword d = pointer(p.pointer);
@@ -344,7 +352,20 @@ class Channel {
     const Snoop s = d_.layout->outbound;
     return !d_.word.inbound || s == Snoop::None ? s : s == Snoop::In ? Snoop::Out : Snoop::In;
   }
-  BusAddr writable(BusAddr a) { return a; }
+  /// Where a write really goes: SEC 1 writes to addresses that are multiples of 4 only; what it does with others is
+  /// unpredictable [MOC], here they are aligned down (ASSUMED).
+  BusAddr writable(BusAddr a) {
+    if (!sec1_ || a % 4 == 0) [[likely]] return a;
+    e_.note("SEC 1: write to an address that is no multiple of 4");
+    return a & ~BusAddr{3};
+  }
+  uint32_t burst_bytes() const {
+    if (!sec1_) [[likely]] return st_.config & kBs ? 128 : 64;
+    // ASSUMED: the field counts 32-bit words (0: 2, n: 8 n), here down to a power of two and at most 128 bytes. In bytes, as one could also read
+    // the list of values, no part would reach the 240 Mbit/s that were measured with field 0 [LXc 37b5e8897eb5].
+    static constexpr uint8_t kBytes[8] = {8, 32, 64, 64, 128, 128, 128, 128};
+    return kBytes[st_.config >> 8 & 7];
+  }
 
   // ---- units ----
 
@@ -410,12 +431,17 @@ class Channel {
     }
     return e;
   }
+  /// Descriptor type 8: the key as a decryption with RDK takes it.
+  uint32_t expanded_key(uint8_t* out, uint32_t limit) {
+    const auto* const aes = dynamic_cast<const Aesu*>(held_[0]);
+    return aes ? aes->decrypt_key(out, limit) : 0;
+  }
   /// A unit that can do nothing with a message of no data. Hashes with padding, MACs and CCM or GCM can.
   bool needs_data(uint32_t header_bytes) const {
     if (held_[1]) return true;
     if (header_bytes) return false;
     if (d_.primary == regs::Eu::MdeuA || d_.primary == regs::Eu::MdeuB)
-      return !(d_.word.mode0 & regs::mdeu_mode::kPad) && e_.part().generation != regs::Generation::Sec1;
+      return !(d_.word.mode0 & regs::mdeu_mode::kPad) && !sec1_;
     if (d_.primary == regs::Eu::Aesu && d_.word.mode0 & 0x80 && (d_.word.mode0 & 0x06) != 0x06) return false;  // CCM, GCM, XCBC
     return held_[0]->writes_output();
   }
@@ -423,8 +449,288 @@ class Channel {
   // ---- procedures of their own ----
 
   Task<uint32_t> special() {
-    e_.note("descriptor type not modelled: " + std::to_string(d_.word.type));
-    co_return regs::channel_error::kIdh;
+    switch (d_.layout->procedure) {
+      case Procedure::Tls:
+        return d_.word.inbound ? tls_inbound() : tls_outbound();
+      case Procedure::Raid:
+        return raid();
+      case Procedure::TwoCrcs:
+        return two_crcs();
+      default:
+        return public_key();
+    }
+  }
+
+  /// Moves in_ through the primary unit to out_, or data that the channel has already (`source`).
+  Task<uint32_t> run_stream(bool source) {
+    plan_stream(source);
+    moved_ = written_ = 0;
+    streaming_ = true;
+    co_await x_.stream(n_, stream_);
+    commit(stream_.out_ok);
+    streaming_ = false;
+    if (const uint32_t e = stream_end()) co_return e;
+    e_.counters().bytes_in += source ? 0 : stream_.process;
+    e_.counters().bytes_out += stream_.out_ok;
+    e_.counters().channel_bytes[n_] += stream_.process;
+    co_return 0;
+  }
+  /// Bytes [offset, offset + n) of a list, as far as there are so many.
+  static void slice(const SegmentList& from, uint32_t offset, uint32_t n, SegmentList& to) {
+    to.clear();
+    for (const BusSegment s : from) {
+      if (offset >= s.size_bytes) {
+        offset -= s.size_bytes;
+        continue;
+      }
+      const uint32_t k = std::min(s.size_bytes - offset, n);
+      to.add(s.addr + offset, k);
+      n -= k;
+      offset = 0;
+    }
+  }
+  /// What does not move at all for want of data (erratum SEC-A001): hangs, or a data size error.
+  Task<uint32_t> no_data() {
+    if (!e_.clocks().zero_length_is_dse) co_await x_.hang(n_);
+    held_[0]->raise(kDse);
+    co_return kEu;
+  }
+  uint8_t* bounce() {
+    if (bounce_.empty()) bounce_.resize(kBounceBytes);
+    return bounce_.data();
+  }
+
+  /// MAC over header and payload; payload, MAC and padding through the cipher.
+  Task<uint32_t> tls_outbound() {
+    const Layout& l = *d_.layout;
+    ExecutionUnit &unit = *held_[0], &mac = *held_[1];
+    const PointerDword in = pointer(l.data_in.pointer), pad = pointer(l.padding.pointer), out = pointer(l.data_out.pointer);
+    const uint32_t header_bytes = in.extent, mac_bytes = pad.extent, total = uint32_t{in.length} + mac_bytes + pad.length;
+    if (load_units(0, total, header_bytes, in.length, 0)) co_return kEu;
+    SegmentList payload, sealed;
+    st_.pair_ptr = l.data_in.pointer;
+    if (const uint32_t e = co_await parcels(in, header_bytes, 0, true, payload, icv_list_)) co_return e;
+    st_.pair_ptr = l.data_out.pointer;
+    if (const uint32_t e = co_await parcels(out, 0, 0, false, sealed, out_extent_)) co_return e;
+    if (!total) co_return co_await no_data();
+    state(State::Run);
+    if (header_bytes)
+      if (const uint32_t e = co_await feed_header(mac)) co_return e;
+    // Whole blocks of payload, then what is left of it together with MAC and padding.
+    const uint32_t whole = total > in.length ? in.length / unit.block_bytes() * unit.block_bytes() : in.length;
+    const uint32_t rest = in.length - whole;
+    if (whole) {
+      slice(payload, 0, whole, in_);
+      slice(sealed, 0, whole, out_);
+      if (const uint32_t e = co_await run_stream(false)) co_return e;
+    }
+    uint8_t* const b = bounce();
+    if (rest) {
+      slice(payload, whole, rest, in_);
+      if (const uint32_t e = co_await small_read(in_, b, rest)) co_return e;
+      mac.process(b, nullptr, rest);
+    }
+    if (const uint32_t drain = mac.finish_clocks() + (in.length ? 0 : mac.startup_clocks())) co_await x_.delay(n_, drain);
+    if (mac.finish()) co_return kEu;
+    st_.unit_progress |= ChannelState::kDone2;
+    iccr_[1] = mac.verdict();
+    const uint32_t got = mac.icv(b + rest, mac_bytes);
+    std::memset(b + rest + got, 0, mac_bytes - got);
+    if (pad.length) {
+      st_.pair_ptr = l.padding.pointer;
+      if (const uint32_t e = co_await parcels(pad, 0, 0, true, in_, icv_list_)) co_return e;
+      if (const uint32_t e = co_await small_read(in_, b + rest + mac_bytes, pad.length)) co_return e;
+    }
+    if (total > whole) {
+      in_.clear();
+      in_.total = total - whole;
+      slice(sealed, whole, total - whole, out_);
+      if (const uint32_t e = co_await run_stream(true)) co_return e;
+    }
+    if (const uint32_t drain = unit.finish_clocks()) co_await x_.delay(n_, drain);
+    const uint32_t e = unit.finish();
+    st_.unit_progress |= ChannelState::kDone;
+    iccr_[0] = unit.verdict();
+    co_return e ? kEu : 0;
+  }
+
+  /// Everything through the cipher; MAC over header and payload, compared with the one behind the payload.
+  Task<uint32_t> tls_inbound() {
+    const Layout& l = *d_.layout;
+    ExecutionUnit &unit = *held_[0], &mac = *held_[1];
+    const PointerDword header = pointer(l.header.pointer), in = pointer(l.data_in.pointer), out = pointer(l.data_out.pointer);
+    const uint32_t mac_bytes = in.extent, total = uint32_t{in.length} + mac_bytes, payload = out.length;
+    if (load_units(0, total, header.extent, payload, mac_bytes)) co_return kEu;
+    st_.pair_ptr = l.header.pointer;
+    if (const uint32_t e = co_await parcels({.length = 0, .jump = header.jump, .eptr = header.eptr, .address = header.address}, header.extent, 0, true, in_, icv_list_))
+      co_return e;
+    st_.pair_ptr = l.data_in.pointer;
+    if (const uint32_t e = co_await parcels(in, 0, mac_bytes, true, in_, icv_list_)) co_return e;
+    if (mac_bytes)
+      for (const BusSegment s : icv_list_) in_.add(s.addr, s.size_bytes);
+    st_.pair_ptr = l.data_out.pointer;
+    if (const uint32_t e = co_await parcels(out, 0, out.extent, false, out_, out_extent_)) co_return e;
+    if (!total) co_return co_await no_data();
+    if (payload + mac_bytes > total) {
+      mac.raise(kDse);
+      co_return kEu;
+    }
+    if (unit.clocked()) {
+      e_.note("TLS with a clocked unit is not modelled");
+      co_return kEu;
+    }
+    state(State::Run);
+    if (header.extent)
+      if (const uint32_t e = co_await feed_header(mac)) co_return e;
+    heard_ = payload;
+    keep_ = true;
+    const uint32_t bad = co_await run_stream(false);
+    keep_ = false;
+    heard_ = ~0u;
+    if (bad) co_return bad;
+    if (mac_bytes) mac.set_received_icv(bounce() + payload, mac_bytes);
+    if (const uint32_t drain = std::max(unit.finish_clocks(), mac.finish_clocks())) co_await x_.delay(n_, drain);
+    co_return finish_units() ? kEu : 0;
+  }
+
+  /// XOR of two to six sources of one size. ASSUMED: they are read one after the other, the last one together with the
+  /// output (hardware must mix them, but the bus is as busy). SEC 3 reports differing sizes (RSI) and link tables (RSG) and
+  /// goes on [USP]: with the shortest size, and with the table. SEC 2.x has no such bits.
+  Task<uint32_t> raid() {
+    ExecutionUnit& unit = *held_[0];
+    PointerDword source[6];
+    unsigned count = 0;
+    const PointerDword out = pointer(6);
+    uint32_t bytes = out.length, odd = 0;
+    bool tables = out.jump;
+    for (unsigned i = 0; i < 6; ++i) {
+      const PointerDword p = pointer(i);
+      if (!p.length) continue;
+      source[count++] = p;
+      odd |= p.length ^ out.length;
+      tables |= p.jump;
+      bytes = std::min<uint32_t>(bytes, p.length);
+    }
+    if (!count || !bytes) co_return co_await no_data();
+    if (odd) report(regs::channel_error::kRsi, "RAID sources of different sizes");
+    if (tables) report(regs::channel_error::kRsg, "RAID with a link table");
+    if (unit.begin({.mode = d_.word.mode0, .code = d_.primary, .header_bytes = uint64_t{count - 1} * bytes, .data_bytes = bytes})) co_return kEu;
+    SegmentList list, to;
+    if (const uint32_t e = co_await parcels(out, 0, 0, false, to, out_extent_)) co_return e;
+    state(State::Run);
+    for (unsigned i = 0; i < count; ++i) {
+      if (const uint32_t e = co_await parcels(source[i], 0, 0, true, list, icv_list_)) co_return e;
+      slice(list, 0, bytes, in_);
+      const bool last = i + 1 == count;
+      if (last)
+        slice(to, 0, bytes, out_);
+      else
+        out_.clear();
+      as_header_ = !last;
+      const uint32_t e = co_await run_stream(false);
+      as_header_ = false;
+      if (e) co_return e;
+    }
+    co_return finish_units() ? kEu : 0;
+  }
+  /// Error bits that are shown, and told by an interrupt, but do not stop the channel.
+  void report(uint64_t bits, const char* what) {
+    if (e_.part().sec3())
+      e_.channel_warns(n_, static_cast<uint32_t>(bits));
+    else
+      e_.note(what);
+  }
+
+  /// Two CRCs, of a header and of a payload, one after the other. ASSUMED: the header's verdict is ICCR0, the
+  /// payload's ICCR1.
+  Task<uint32_t> two_crcs() {
+    ExecutionUnit& unit = *held_[0];
+    uint8_t crc[2][128] = {};
+    for (unsigned part = 0; part < 2; ++part) {
+      const PointerDword p = pointer(part);
+      if (!p.length) continue;
+      st_.pair_ptr = static_cast<uint8_t>(part);
+      unit.set_received_icv(nullptr, 0);
+      if (unit.begin({.mode = d_.word.mode0, .code = d_.primary, .data_bytes = p.length, .icv_bytes = p.extent})) co_return kEu;
+      if (const uint32_t e = co_await parcels(p, 0, p.extent, true, in_, icv_list_)) co_return e;
+      out_.clear();
+      state(State::Run);
+      if (const uint32_t e = co_await run_stream(false)) co_return e;
+      if (p.extent) {
+        if (const uint32_t e = co_await small_read(icv_list_, crc[part], p.extent)) co_return e;
+        unit.set_received_icv(crc[part], p.extent);
+        std::memset(crc[part], 0, sizeof crc[part]);
+      }
+      if (const uint32_t drain = unit.finish_clocks()) co_await x_.delay(n_, drain);
+      if (unit.finish()) co_return kEu;
+      iccr_[part] = unit.verdict();
+      unit.icv(crc[part], sizeof crc[part]);
+    }
+    st_.unit_progress |= ChannelState::kDone;
+    for (unsigned part = 0; part < 2; ++part) {
+      const PointerDword p = pointer(2 + part);
+      if (!p.extent) continue;
+      state(State::Store);
+      st_.pair_ptr = static_cast<uint8_t>(2 + part);
+      if (const uint32_t e = co_await parcels(p, 0, p.extent, false, out_, out_extent_)) co_return e;
+      if (const uint32_t e = co_await store(out_extent_, crc[part], p.extent)) co_return e;
+    }
+    co_return 0;
+  }
+
+  /// Operands in, a routine, results out.
+  Task<uint32_t> public_key() {
+    using O = PkeuOperand;
+    struct Route {
+      PkeuOperand operand;
+      bool in, out;
+    };
+    static constexpr Route kNone{O::A0, false, false};
+    static constexpr Route kBuild[] = {{O::A0, true, false}, {O::A1, true, false}, {O::A2, true, false}, {O::A3, true, false},
+                                       {O::B0, true, false}, {O::B1, true, false}, {O::Build, false, true}};
+    static constexpr Route kMultiply[] = {{O::N, true, false},  {O::E, true, false},  {O::Build, true, false}, {O::B1, false, true},
+                                          {O::B2, false, true}, {O::B3, false, true}, kNone};
+    static constexpr Route kAdd[] = {{O::N, true, false},  {O::Build, true, false}, {O::B2, true, false}, {O::B3, true, false},
+                                     {O::B1, false, true}, {O::B2, false, true},    {O::B3, false, true}};
+    static constexpr Route kModular[] = {{O::N, true, false}, {O::B0, true, false}, {O::A0, true, false}, {O::E, true, false}, {O::B0, false, true}, kNone, kNone};
+    const auto type = static_cast<regs::DescriptorType>(d_.word.type);
+    const Route* const routes = type == regs::DescriptorType::PkeuAssemble  ? kBuild
+                                : type == regs::DescriptorType::PkeuPtmul   ? kMultiply
+                                : type == regs::DescriptorType::PkeuPtaddDbl ? kAdd
+                                                                             : kModular;
+    auto* const unit = dynamic_cast<Pkeu*>(held_[0]);
+    if (!unit) {
+      e_.note("a PKEU of another kind takes no descriptors");
+      co_return kEu;
+    }
+    uint8_t* const b = bounce();
+    for (unsigned i = 0; i < regs::kDescriptorPointers; ++i) {
+      const PointerDword p = pointer(i);
+      if (!routes[i].in || !p.length) continue;
+      st_.pair_ptr = static_cast<uint8_t>(i);
+      const uint32_t n = std::min<uint32_t>(p.length, kMostOperandBytes);
+      if (const uint32_t e = co_await parcels(p, 0, 0, true, in_, icv_list_)) co_return e;
+      if (const uint32_t e = co_await small_read(in_, b, n)) co_return e;
+      unit->load(routes[i].operand, b, n);
+    }
+    state(State::Run);
+    if (unit->start(d_.word.mode0, type)) co_return kEu;
+    state(State::WaitDone);
+    const auto clocks = static_cast<uint32_t>(std::min<uint64_t>(unit->clocks(), 0x7fffffff));
+    e_.counters().unit_busy_clocks[static_cast<size_t>(regs::Eu::Pkeu)] += clocks;
+    if (clocks) co_await x_.delay(n_, clocks);
+    st_.unit_progress |= ChannelState::kDone;
+    for (unsigned i = 0; i < regs::kDescriptorPointers; ++i) {
+      const PointerDword p = pointer(i);
+      if (!routes[i].out || !p.length) continue;
+      state(State::Store);
+      st_.pair_ptr = static_cast<uint8_t>(i);
+      const uint32_t n = std::min<uint32_t>(p.length, kMostOperandBytes);
+      if (const uint32_t e = co_await parcels(p, 0, 0, false, out_, out_extent_)) co_return e;
+      unit->store(routes[i].operand, b, n);
+      if (const uint32_t e = co_await store(out_, b, n)) co_return e;
+    }
+    co_return 0;
   }
 
   // ---- parcels and small pieces ----
@@ -459,8 +765,8 @@ class Channel {
       if (behind) after.add(place(a + before + p.length, gather), behind);
       co_return 0;
     }
-    const bool sec3 = e_.part().generation == regs::Generation::Sec3;
-    const bool covered = !gather || sec3;  // the table goes on over what lies behind
+    const bool sec3 = e_.part().sec3();
+    const bool covered = !gather || e_.part().extent_in_table;  // the table goes on over what lies behind
     const uint32_t total = before + p.length + (covered ? behind : 0);
     if (!before && (!behind || !covered)) {
       if (const uint32_t e = co_await walk(p, total, main, gather)) co_return e;
@@ -489,7 +795,7 @@ class Channel {
   Task<uint32_t> walk(PointerDword p, uint32_t left, SegmentList& list, bool gather) {
     list.clear();
     uint8_t* const shadow = gather ? st_.gather.data() : st_.scatter.data();
-    const bool sec3 = e_.part().generation == regs::Generation::Sec3;
+    const bool sec3 = e_.part().sec3();
     const uint32_t mismatch = sec3 ? regs::channel_error::kSgml : gather ? regs::channel_error::kGrl : regs::channel_error::kSrl;
     BusAddr at = e_.translate(n_, p.bus_addr());
     for (unsigned fetches = 0; fetches < kMaxTableFetches; ++fetches) {
@@ -549,7 +855,7 @@ class Channel {
   }
   /// Header bytes, burst by burst. What the unit needs for them is in its startup_clocks().
   Task<uint32_t> feed_header(ExecutionUnit& unit) {
-    const uint32_t burst = st_.config & kBs ? 128 : 64;
+    const uint32_t burst = burst_bytes();
     for (const BusSegment s : header_)
       for (uint32_t off = 0; off < s.size_bytes;) {
         const uint32_t n = burst_size(s.addr + off, s.size_bytes - off, burst);
@@ -612,7 +918,7 @@ class Channel {
     s.unit = &unit;
     s.in = &in_;
     s.out = &out_;
-    s.burst = st_.config & kBs ? 128 : 64;
+    s.burst = burst_bytes();
     const uint32_t own = unit.block_bytes();
     s.block_bytes = own;
     s.block_clocks = unit.block_clocks();
@@ -621,18 +927,19 @@ class Channel {
       ExecutionUnit& second = *held_[1];
       s.listener = &second;
       s.snoop = snoop();
-      s.heard = ~0u;
+      s.heard = heard_;
       if (!unit.clocked()) {
         s.block_bytes = std::max(own, second.block_bytes());
         s.block_clocks = std::max(s.block_bytes / own * s.block_clocks, s.block_bytes / second.block_bytes() * second.block_clocks());
       }
       s.startup_clocks = std::max(s.startup_clocks, second.startup_clocks());
     }
+    s.block_clocks = std::max(1u, s.block_clocks);
     s.block_shift = static_cast<uint32_t>(__builtin_ctz(s.block_bytes));
     s.fifo_bytes = std::max(e_.clocks().fifo_bytes, s.burst + s.block_bytes);  // less, and nothing could ever move
     s.source = source;
     if (source) {
-      s.in_ok = s.process = out_.total;
+      s.in_ok = s.process = unit.reads_input() ? in_.total : out_.total;
     } else {
       find_good(in_);
       s.in_ok = std::min(in_.total, in_.good);
@@ -646,7 +953,7 @@ class Channel {
       s.in_fault = false;
       s.unit_error = kInternal;
     }
-    const uint32_t produced = unit.writes_output() ? std::min(out_.total, s.process) : 0;
+    const uint32_t produced = unit.writes_output() && !as_header_ ? std::min(out_.total, s.process) : 0;
     s.out_ok = produced;
     if (out_.good < produced) {
       // The failing write burst goes out only when all its bytes have been produced.
@@ -690,7 +997,10 @@ class Channel {
     Stream& s = stream_;
     const uint32_t heard = s.listener ? std::min(n, s.heard > moved_ ? s.heard - moved_ : 0) : 0;
     if (heard && s.snoop == Snoop::In) s.listener->process(in, nullptr, heard);
-    s.unit->process(in, out, n);
+    if (as_header_) [[unlikely]]
+      s.unit->header(in, n);
+    else
+      s.unit->process(in, out, n);
     if (heard && s.snoop == Snoop::Out && out) s.listener->process(out, nullptr, heard);
   }
   /// Processes and writes the stream's output up to byte `upto`.
@@ -699,11 +1009,12 @@ class Channel {
     if (!s.unit || s.unit->clocked()) return;  // a clocked unit moved its data itself
     const bool last = upto == s.out_ok;
     const uint32_t goal = last ? s.process : std::min(s.process, (upto + s.block_bytes - 1) >> s.block_shift << s.block_shift);
-    if (goal > moved_ && in_.size() == 1 && !s.source && !s.unit->writes_output()) {  // memory to unit
+    const bool output = s.unit->writes_output() && !as_header_;
+    if (goal > moved_ && in_.size() == 1 && !s.source && !output) {  // memory to unit
       through_units(e_.memory().at(in_[0].addr + moved_, goal - moved_), nullptr, goal - moved_);
       moved_ = goal;
     }
-    if (moved_ == 0 && last && goal == upto && in_.size() == 1 && out_.size() == 1 && goal) {
+    if (moved_ == 0 && last && goal == upto && in_.size() == 1 && out_.size() == 1 && goal && !keep_ && !s.source) {
       const BusAddr from = in_[0].addr, to = out_[0].addr;
       if (from == to || from + goal <= to || to + goal <= from) {  // memory to memory
         through_units(e_.memory().at(from, goal), e_.memory().at(to, goal), goal);
@@ -712,10 +1023,9 @@ class Channel {
       }
     }
     if (goal > moved_) {
-      if (bounce_.size() < s.process) bounce_.resize(65536 + 256);
-      uint8_t* const b = bounce_.data() + moved_;
+      uint8_t* const b = bounce() + moved_;
       if (!s.source) copy(in_, moved_, goal - moved_, b, true);
-      through_units(b, s.unit->writes_output() ? b : nullptr, goal - moved_);
+      through_units(b, output ? b : nullptr, goal - moved_);
       moved_ = goal;
     }
     if (upto > written_) {
@@ -751,16 +1061,19 @@ class Channel {
   BusAddr place(BusAddr a, bool gather) { return gather ? a : writable(a); }
 
   static constexpr uint32_t kAccess = 128;      // largest single control access
+  static constexpr uint32_t kBounceBytes = 65535 + 2 * 128 + 2 * 128;  // data and extents, MAC and blocks that hang over
+  static constexpr uint32_t kMostOperandBytes = 512;  // of the PKEU; longer ones are cut, which the unit sees
   static constexpr unsigned kMaxTableFetches = 70000;  // more entries than any 65535-byte list can need
   static constexpr unsigned kIccr0Shift = 27, kIccr1Shift = 19;
   static constexpr uint32_t low(uint64_t m) { return static_cast<uint32_t>(m); }
   static constexpr uint32_t kNt = low(regs::kCCCR.mask("NT")), kCdwe = low(regs::kCCCR.mask("CDWE")),
-                            kAwse = low(regs::kCCCR.mask("AWSE")), kBs = low(regs::kCCCR.mask("BS")), kIwse = low(regs::kCCCR.mask("IWSE"));
+                            kAwse = low(regs::kCCCR.mask("AWSE")), kBs = low(regs::kCCCR.mask("BS")), kIwse = low(regs::kCCCR.mask("IWSE")), kNe = low(regs::kCCCR1.mask("NE"));
   static constexpr uint32_t kDse = low(regs::kEuInterruptStatus.mask("DSE")), kInternal = low(regs::kEuInterruptStatus.mask("IE"));
 
   X& x_;
   Engine& e_;
   const unsigned n_;
+  const bool sec1_ = e_.part().sec1();
   ChannelState& st_;
   Task<int> task_;
   Decoded d_;
@@ -772,6 +1085,9 @@ class Channel {
   regs::IntegrityCheck iccr_[2] = {};
   Stream stream_;
   bool streaming_ = false;
+  uint32_t heard_ = ~0u;    // of the next stream: bytes that the secondary takes
+  bool keep_ = false;       // its output stays in bounce_ too
+  bool as_header_ = false;  // its data are header bytes for the unit
   uint32_t moved_ = 0, written_ = 0;  // bytes processed, bytes in memory
   std::vector<uint8_t> bounce_;
 };

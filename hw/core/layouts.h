@@ -37,6 +37,7 @@ enum class Role : uint8_t {
   IcvSize,  // as many bytes of ICV are enciphered behind the data
   IcvOut,
   ContextOut,
+  KeyOut,
 };
 
 /// Which side of the primary unit the secondary one listens to.
@@ -94,7 +95,7 @@ constexpr Layout derive(Layout l) {
     const Role p = l.pointer[i], x = l.extent[i];
     if (p == Context || p == Key || p == HashKey || p == Nonce)
       l.loads[l.load_count++] = {p, i, x == Nonce};
-    if (p == IcvOut || p == ContextOut) l.stores[l.store_count++] = {p, i, false};
+    if (p == IcvOut || p == ContextOut || p == KeyOut) l.stores[l.store_count++] = {p, i, false};
     if (x == IcvOut) l.stores[l.store_count++] = {x, i, true};
     for (const bool extent : {false, true}) {
       const Role r = extent ? x : p;
@@ -161,7 +162,7 @@ inline constexpr Layout kRows[] = {
     derive({.type = DescriptorType::PkeuAssemble, .procedure = Procedure::Pkeu, .primary = kPkeu}),
     derive({.type = DescriptorType::AesuKeyExpandOutput,
             .primary = kAes,
-            .pointer = {None, Context, Key, DataIn, DataOut, ContextOut, None}}),
+            .pointer = {None, Context, Key, DataIn, DataOut, KeyOut, None}}),
     derive({.type = DescriptorType::PkeuPtmul, .procedure = Procedure::Pkeu, .primary = kPkeu}),
     derive({.type = DescriptorType::CommonNonsnoopAfeu,
             .primary = codes({Eu::Afeu}),
