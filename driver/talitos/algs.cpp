@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "driver/crypto/des_key.h"
+#include "driver/talitos/aead.h"
 #include "driver/talitos/skcipher.h"
 #include "driver/talitos/talitos.h"
 #include "hw/regs/aesu.h"
@@ -19,12 +21,13 @@ constexpr uint32_t aes(uint8_t mode, regs::DescriptorType type = regs::Descripto
 }
 constexpr uint32_t des(uint8_t mode) { return header(regs::Eu::Deu, mode, regs::DescriptorType::CommonNonsnoop); }
 
-// ctr(aes) has block size 1 and needs its own descriptor type on SEC 2+. [LX]
+// ctr(aes) has block size 1 and needs its own descriptor type on SEC 2+; that type does not work on SEC 1. [LX]
 constexpr CipherAlg kCiphers[] = {
     {"ecb(aes)", "ecb-aes-talitos", 16, 16, 32, 0, KeyRule::Aes, aes(regs::aesu_mode::kEcb), false},
     {"cbc(aes)", "cbc-aes-talitos", 16, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCbc), false},
     {"ctr(aes)", "ctr-aes-talitos", 1, 16, 32, 16, KeyRule::Aes,
-     aes(regs::aesu_mode::kCtr, regs::DescriptorType::AesuCtrNonsnoop), true},
+     aes(regs::aesu_mode::kCtr, regs::DescriptorType::AesuCtrNonsnoop), true, false, true},
+    {"ctr(aes)", "ctr-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCtr), true, true, false},
     {"ecb(des)", "ecb-des-talitos", 8, 8, 8, 0, KeyRule::Des, des(regs::deu_mode::kEcb), false},
     {"cbc(des)", "cbc-des-talitos", 8, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kCbc), false},
     {"ecb(des3_ede)", "ecb-3des-talitos", 8, 24, 24, 0, KeyRule::Des3,
@@ -33,12 +36,24 @@ constexpr CipherAlg kCiphers[] = {
      des(regs::deu_mode::kCbc | regs::deu_mode::kTriple), false},
 };
 static_assert(kCiphers[0].header == 0x60000010 && kCiphers[1].header == 0x60200010 && kCiphers[2].header == 0x60600000);
-static_assert(kCiphers[3].header == 0x20000010 && kCiphers[4].header == 0x20400010);
-static_assert(kCiphers[5].header == 0x20200010 && kCiphers[6].header == 0x20600010);
+static_assert(kCiphers[3].header == 0x60600010 && kCiphers[4].header == 0x20000010 && kCiphers[5].header == 0x20400010);
+static_assert(kCiphers[6].header == 0x20200010 && kCiphers[7].header == 0x20600010);
 
 }  // namespace
 
 std::span<const CipherAlg> cipher_algs() { return kCiphers; }
+
+Status check_cipher_key(KeyRule rule, std::span<const uint8_t> key, uint32_t key_flags) {
+  switch (rule) {
+    case KeyRule::Aes:
+      return key.size() == 16 || key.size() == 24 || key.size() == 32 ? Status::Ok : Status::Invalid;
+    case KeyRule::Des:
+      return crypto::check_des_key(key, key_flags);
+    case KeyRule::Des3:
+      return crypto::check_des3_key(key, key_flags);
+  }
+  return Status::Invalid;
+}
 
 void Device::offer(const crypto::AlgorithmInfo& info, uint32_t header,
                    const std::function<void(crypto::Algorithm&, const crypto::AlgorithmInfo&)>& set) {
@@ -58,6 +73,7 @@ void Device::offer(const crypto::AlgorithmInfo& info, uint32_t header,
 
 void Device::register_ciphers() {
   for (const CipherAlg& a : kCiphers) {
+    if (sec1() ? a.sec2_only : a.sec1_only) continue;
     crypto::AlgorithmInfo info;
     info.name = a.name;
     info.driver = a.driver;
@@ -66,8 +82,29 @@ void Device::register_ciphers() {
     info.min_key_bytes = a.min_key_bytes;
     info.max_key_bytes = a.max_key_bytes;
     info.iv_bytes = a.iv_bytes;
+    info.align_mask = static_cast<unsigned>(write_align_);
     offer(info, a.header, [this, &a](crypto::Algorithm& algorithm, const crypto::AlgorithmInfo& kept) {
       algorithm.make_skcipher = [this, &a, &kept] { return std::make_unique<TalitosSkcipher>(*this, a, kept); };
+    });
+  }
+}
+
+void Device::register_aeads() {
+  for (const AeadAlg& a : aead_algs()) {
+    if (a.extra && !extras_) continue;
+    if (a.hash->name == "sha224" && !compatible_with("fsl,sec2.1")) continue;  // no initial values in hardware [LX]
+    crypto::AlgorithmInfo info;
+    info.name = a.name;
+    info.driver = a.driver;
+    info.type = crypto::AlgorithmType::Aead;
+    info.priority = a.priority;
+    info.block_bytes = a.block_bytes;
+    info.iv_bytes = a.iv_bytes;
+    info.max_auth_bytes = a.hash->digest_bytes;
+    info.align_mask = static_cast<unsigned>(write_align_);
+    info.max_key_bytes = KeySlot::kBytes;  // of both keys; longer authentication keys are hashed
+    offer(info, a.header, [this, &a](crypto::Algorithm& algorithm, const crypto::AlgorithmInfo& kept) {
+      algorithm.make_aead = [this, &a, &kept] { return std::make_unique<TalitosAead>(*this, a, kept); };
     });
   }
 }
@@ -77,6 +114,7 @@ Status Device::register_algorithms(crypto::Registry& registry) {
   if (!probed_ || registry_) return Status::Invalid;
   registry_ = &registry;
   register_ciphers();
+  register_aeads();
   log(Platform::Level::Info, fmt::format("{} algorithms registered in /proc/crypto", properties_.compatible.front()));
   transform_counter_ = 0;  // the self-tests' transforms do not count: the first one lands on channel 1
   return Status::Ok;

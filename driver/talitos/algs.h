@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/status.h"
 #include "hw/regs/variants.h"
 
 namespace sec::driver {
@@ -17,12 +18,16 @@ struct CipherAlg {
   KeyRule key_rule;
   uint32_t header;
   bool pad_input;
+  bool sec1_only = false, sec2_only = false;
 
   constexpr regs::Eu unit() const { return static_cast<regs::Eu>(header >> 28); }
   constexpr unsigned type() const { return header >> 3 & 0x1f; }
 };
 
 inline constexpr int kPriority = 3000;
+
+/// Length, and weak keys when they are forbidden.
+Status check_cipher_key(KeyRule rule, std::span<const uint8_t> key, uint32_t key_flags);
 
 std::span<const CipherAlg> cipher_algs();
 

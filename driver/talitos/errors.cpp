@@ -1,6 +1,7 @@
 // Reset, channel errors, overflows, time limits: everything of the Device that is not the common way.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "driver/talitos/talitos.h"
@@ -49,7 +50,7 @@ bool Device::poll_clear(uint32_t offset, uint32_t mask, std::string_view what) {
 }
 
 Status Device::reset_device() {
-  const uint32_t swr = hi32(regs::kMCR.mask("SWR"));
+  const uint32_t swr = hi32(regs::master_reset(generation_));
   // ERRATUM: one reset leaves some interrupts set. [LX]
   for (int i = 0; i < 2; ++i) {
     platform_.write32(kMcr, swr);
@@ -67,9 +68,13 @@ Status Device::init_device() {
   }
   for (Channel& ch : channels_)
     if (!reset_channel(ch)) return Status::TimedOut;
+  if (sec1() && part_.has(regs::Eu::Deu)) {
+    // Correct vectors do not have odd parity. [LXc dd3c0987f542]
+    const uint32_t mask = regs::eu_base(part_, regs::Eu::Deu) + regs::kEuInterruptControl.offset_bytes;
+    platform_.write32(mask, platform_.read32(mask) | hi32(regs::to_sec1(regs::eu_error::kKpe)));
+  }
   // A failed integrity check shall show in the write-back, not as an error of the unit. [LX]
-  const bool mdeu = properties_.exec_units_mask >> static_cast<unsigned>(regs::Eu::MdeuA) & 1;
-  if (mdeu && (channel_config_ & regs::kCCCR.mask("IWSE"))) {
+  if (!sec1() && part_.has(regs::Eu::MdeuA) && (channel_config_ & regs::kCCCR.mask("IWSE"))) {
     constexpr uint32_t kMask = regs::kMdeuBase + regs::kEuInterruptControl.offset_bytes + 4;
     platform_.write32(kMask, platform_.read32(kMask) | lo32(regs::eu_error::kIce));
   }
@@ -77,9 +82,10 @@ Status Device::init_device() {
 }
 
 bool Device::reset_channel(Channel& ch) {
-  const uint32_t r = hi32(regs::kCCCR.mask("R"));
-  platform_.write32(ch.base + kCccr, r);
-  const bool ok = poll_clear(ch.base + kCccr, r, fmt::format("the reset of channel {} (CCCR[R])", ch.index));
+  const uint64_t bit = regs::channel_reset(generation_);
+  const uint32_t reg = ch.base + kCccr + (hi32(bit) ? 0 : 4), r = hi32(bit) | lo32(bit);
+  platform_.write32(reg, r);
+  const bool ok = poll_clear(reg, r, fmt::format("the reset of channel {} (CCCR[R])", ch.index));
   configure_channel(ch);
   return ok;
 }
@@ -104,11 +110,10 @@ bool Device::channel_idle(const Channel& ch) {
 /// Runs inside the interrupt handler, with the error interrupt acknowledged.
 void Device::channel_error(Channel& ch) {
   using namespace regs;
-  const Generation generation = generation_;
-  const uint32_t errors = platform_.read32(ch.base + kCcpsr + 4) & lo32(channel_error::kAll);
+  const uint32_t errors = platform_.read32(ch.base + kCcpsr + 4) & lo32(channel_error::all(generation_));
   for (unsigned b = 0; b < stats_.channel_errors.size(); ++b) stats_.channel_errors[b] += errors >> b & 1;
 
-  if (errors & kDof) {
+  if (!sec1() && (errors & kDof)) {
     // The FIFO's contents are lost with the reset: what is done is good, everything else may be sent again.
     ++stats_.double_overflows;
     log(Platform::Level::Error, fmt::format("channel {}: double fetch FIFO overflow", ch.index));
@@ -123,7 +128,7 @@ void Device::channel_error(Channel& ch) {
     }
     return;
   }
-  if (const uint32_t halting = errors & ~lo32(channel_error::not_halting(generation)); halting) {
+  if (const uint32_t halting = errors & ~lo32(channel_error::not_halting(generation_)); halting) {
     const BusAddr cdpr = BusAddr{platform_.read32(ch.base + kCDPR.offset_bytes)} << 32 |
                          platform_.read32(ch.base + kCDPR.offset_bytes + 4);
     platform_.sync_for_cpu();
@@ -131,18 +136,24 @@ void Device::channel_error(Channel& ch) {
     uint64_t bad = ch.head;
     bool located = false;
     for (uint64_t c = ch.tail; c != ch.head && !located; ++c) {
-      located = ch.slot(c).bus == cdpr;
+      const std::vector<BusAddr>& chain = ch.extras[c & ch.mask].chain;
+      located = ch.slot(c).bus == cdpr || std::find(chain.begin(), chain.end(), cdpr) != chain.end();
       if (located) bad = c;
     }
     if (!located) {
       ++stats_.offender_not_found;
       for (bad = ch.tail; bad != ch.head && *ch.slot(bad).done == kDoneByte;) ++bad;
     }
-    report(ch, errors, cdpr, located ? &ch.slot(bad) : nullptr);
+    report(ch, errors, cdpr, located);
     const bool exists = bad != ch.head;
     if (exists) ++stats_.descriptor_errors;
-    if (!continue_channel(ch, cdpr))
+    if (sec1()) {  // there is nothing to continue with; only this one had been handed over
+      ++stats_.channel_resets;
+      if (!reset_channel(ch))
+        return recover_device(fmt::format("channel {} does not leave reset", ch.index), exists ? &ch : nullptr, bad);
+    } else if (!continue_channel(ch, cdpr)) {
       return recover_device(fmt::format("channel {} does not continue", ch.index), exists ? &ch : nullptr, bad);
+    }
     while (exists && ch.tail < bad)
       // Before the offender everything is done; a hole there was skipped by the engine and will never be.
       retire(ch, *ch.slot(ch.tail).done == kDoneByte ? Status::Ok : Status::Io);
@@ -164,31 +175,34 @@ void Device::channel_error(Channel& ch) {
 }
 
 /// One block of text per error: channel bits, the descriptor, and the unit with its cause.
-void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offender) {
+void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, bool located) {
   using namespace regs;
   uint8_t raw[kDescriptorBytes];
-  if (offender) {
-    std::memcpy(raw, offender->edesc->descriptor, sizeof raw);
+  if (located) {
+    std::memcpy(raw, dma_.host_ptr(cdpr), sizeof raw);
   } else {
     for (unsigned w = 0; w < kDescriptorBytes / 4; ++w)
       store_be32(raw + 4 * w, platform_.read32(ch.base + kDescriptorBuffer.offset_bytes + 4 * w));
   }
-  const Descriptor d = Descriptor::load(raw);
+  const uint32_t header = load_be32(raw);
   std::string text =
       fmt::format("channel {}: error {:04x} ({}), ", ch.index, errors,
-                  decode(ccpsr(generation_).fields, errors & channel_error::kAll));
-  if (offender)
+                  decode(ccpsr(generation_).fields, errors));
+  if (located)
     text += fmt::format("descriptor {:x}", cdpr);
   else
     text += fmt::format("couldn't locate current descriptor {:x}, the channel's buffer holds", cdpr);
-  text += fmt::format(" header {:08x}", d.header);
-  for (unsigned i = 0; i < kDescriptorPointers; ++i) text += fmt::format(" p{} {:016x}", i, d.ptr[i].encode());
+  text += fmt::format(" header {:08x}", header);
+  for (unsigned i = 0; i < kDescriptorPointers; ++i)
+    text += fmt::format(" p{} {:016x}", i, load_be64(raw + (sec1() ? kSec1PointerOffset : 8) + 8 * i));
   if (errors & channel_error::kEu) {
-    const HeaderWord h = HeaderWord::decode(d.header);
+    const HeaderWord h = HeaderWord::decode(header);
     for (const unsigned code : {h.sel0, h.sel1}) {
-      const uint32_t base = eu_base(unit_of(code));
+      const uint32_t base = eu_base(part_, unit_of(code));
       if (!base) continue;
-      const uint32_t isr = platform_.read32(base + kEuInterruptStatus.offset_bytes + 4);
+      const uint32_t isr =
+          sec1() ? lo32(from_sec1(uint64_t{platform_.read32(base + kEuInterruptStatus.offset_bytes)} << 32))
+                 : platform_.read32(base + kEuInterruptStatus.offset_bytes + 4);
       if (!isr && code == h.sel1) continue;  // the secondary unit is named only when it is the source
       ++stats_.unit_errors[code];
       text += fmt::format("; {} interrupt status {:08x} ({})", eu_name(unit_of(code)), isr,
@@ -252,6 +266,7 @@ void Device::recover_device(std::string_view why, const Channel* culprit, uint64
   std::array<uint64_t, regs::kMaxChannels> until{};
   for (Channel& ch : channels_) {
     until[ch.index] = ch.head;
+    ch.issued = ch.head;
     ch.overflow_suspect = false;
   }
   const bool was_recovering = recovering_;
@@ -310,7 +325,7 @@ bool Device::poll_timeouts() {
       const uint64_t resend_until = ch.head;
       const bool held = ch.pumping;
       ch.pumping = true;
-      if (alive)
+      if (alive && !sec1())
         for (uint64_t c = late + 1; c != resend_until; ++c)
           if (*ch.slot(c).done != kDoneByte) {
             platform_.write32(ch.base + regs::kFF.offset_bytes, hi32(ch.slot(c).bus));

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "driver/crypto/des_key.h"
-
 namespace sec::driver {
 
 TalitosSkcipher::TalitosSkcipher(Device& device, const CipherAlg& alg, const crypto::AlgorithmInfo& info)
@@ -26,19 +24,7 @@ void TalitosSkcipher::drop_key() {
 
 Status TalitosSkcipher::set_key(std::span<const uint8_t> key, uint32_t key_flags) {
   if (key.size() < alg_.min_key_bytes || key.size() > alg_.max_key_bytes) return Status::Invalid;  // the old key stays
-  Status s = Status::Ok;
-  switch (alg_.key_rule) {
-    case KeyRule::Aes:
-      s = key.size() % 8 == 0 ? Status::Ok : Status::Invalid;
-      break;
-    case KeyRule::Des:
-      s = crypto::check_des_key(key, key_flags);
-      break;
-    case KeyRule::Des3:
-      s = crypto::check_des3_key(key, key_flags);
-      break;
-  }
-  if (s != Status::Ok) {
+  if (const Status s = check_cipher_key(alg_.key_rule, key, key_flags); s != Status::Ok) {
     drop_key();
     return s;
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/talitos/aead.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
 #include "hw/regs/eu_common.h"
@@ -19,8 +20,8 @@ constexpr uint32_t hi32(uint64_t v) { return static_cast<uint32_t>(v >> 32); }
 constexpr uint32_t kImr = regs::kControllerBase + regs::kIMR.offset_bytes;
 constexpr uint32_t kIsr = regs::kControllerBase + regs::kISR.offset_bytes;
 constexpr uint32_t kIcr = regs::kControllerBase + regs::kICR.offset_bytes;
-constexpr uint32_t kIto = hi32(regs::kISR.mask("ITO"));
 constexpr uint8_t kDoneByte = 0xff;
+constexpr uint64_t kPollNs = 100;
 constexpr unsigned kMappingsReserved = 2 * kInlineEntries;
 constexpr unsigned kJobsReserved = 64;
 
@@ -34,7 +35,8 @@ bool has(const DeviceProperties& p, std::string_view name) {
 
 // --- Probe ---------------------------------------------------------------------------------------------------------
 
-Device::Device(Platform& platform) : platform_(platform), dma_(platform.dma()), cpu_(platform.cpu()) {}
+Device::Device(Platform& platform)
+    : platform_(platform), dma_(platform.dma()), cpu_(platform.cpu()), aeads_(std::make_unique<AeadPool>()) {}
 
 Device::~Device() {
   unregister();
@@ -58,26 +60,34 @@ Status Device::probe(const DeviceProperties& p) {
   if (probed_) return Status::Invalid;
   const bool sec1 = has(p, "fsl,sec1.0") || has(p, "fsl,sec1.2");
   const bool sec3 = has(p, "fsl,sec3.0");
-  const bool bad = !has(p, "fsl,sec2.0") || sec1 || !std::has_single_bit(p.num_channels) ||
-                   p.num_channels > regs::kMaxChannels || p.channel_fifo_len < 2 || p.exec_units_mask == 0 ||
-                   p.descriptor_types_mask == 0 || p.interrupts < 1 || p.interrupts > 2 ||
+  const bool bad = has(p, "fsl,sec2.0") == sec1 ||  // one family, not both and not none
+                   !std::has_single_bit(p.num_channels) || p.num_channels > regs::kMaxChannels ||
+                   p.channel_fifo_len < 2 || p.exec_units_mask == 0 || p.descriptor_types_mask == 0 ||
+                   p.interrupts < 1 || p.interrupts > 2 ||
                    (p.interrupts == 2 && !sec3);  // the second line needs MCR[RCAn]
   if (bad) {
     log(Platform::Level::Error, "invalid property data in device tree node");
     return Status::Invalid;
   }
-  constexpr BusAddr kBusLimit = BusAddr{1} << 36;
-  if (dma_.bus_base() + dma_.size_bytes() > kBusLimit) {
-    log(Platform::Level::Error, "DMA memory lies beyond the engine's 36 address bits");
+  const unsigned address_bits = sec1 ? 32 : 36;
+  if (dma_.bus_base() + dma_.size_bytes() > BusAddr{1} << address_bits) {
+    log(Platform::Level::Error, fmt::format("DMA memory lies beyond the engine's {} address bits", address_bits));
     return Status::Invalid;
   }
   properties_ = p;
-  generation_ = sec3 ? regs::Generation::Sec3 : regs::Generation::Sec2;
+  generation_ = sec1 ? regs::Generation::Sec1 : sec3 ? regs::Generation::Sec3 : regs::Generation::Sec2;
+  part_.generation = generation_;
+  part_.sec_version = has(p, "fsl,sec1.2") ? "1.2" : "1.0";  // of SEC 1, whose register maps differ
+  part_.exec_units_mask = p.exec_units_mask;
+  max_bytes_ = sec1 ? kMaxDescriptorBytesSec1 : kMaxDescriptorBytes;
+  write_align_ = sec1 ? 3 : 0;
+  ito_ = sec1 ? 0 : hi32(regs::kISR.mask("ITO"));
   channel_count_ = p.num_channels;
   line_count_ = p.interrupts;
-  channel_config_ =
-      static_cast<uint32_t>(regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
-                            (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
+  channel_config_ = static_cast<uint32_t>(
+      sec1 ? regs::kCCCR1.mask("CDWE") | regs::kCCCR1.mask("NE") | regs::kCCCR1.mask("CDIE")
+           : regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
+                 (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
 
   channels_ = std::vector<Channel>(channel_count_);
   const uint32_t ring_slots = std::bit_ceil(p.channel_fifo_len);
@@ -86,7 +96,7 @@ Status Device::probe(const DeviceProperties& p) {
     Channel& ch = channels_[i];
     ch.index = i;
     // With two lines the odd channels are remapped to the alternate page and the second line. [LX]
-    ch.base = line_count_ == 2 && i % 2 ? regs::kChannelAliasBase(i) : regs::kChannelBase(i);
+    ch.base = line_count_ == 2 && i % 2 ? regs::channel_alias_base(part_, i) : regs::channel_base(part_, i);
     ch.mask = ring_slots - 1;
     ch.limit = p.channel_fifo_len - 1;  // one less than the FIFO holds: it can never overflow
     ch.slot_store = std::vector<Slot>(ring_slots);
@@ -140,15 +150,16 @@ Status Device::probe(const DeviceProperties& p) {
     for (unsigned i = 0; i < channel_count_; ++i) {
       if (line_count_ == 2 && i % 2 != l) continue;
       line.channels.push_back(&channels_[i]);
-      line.done |= hi32(regs::channel_done(i));
-      line.error |= hi32(regs::channel_error_irq(i));
-      line.overflow |= hi32(regs::channel_overflow(i));
+      line.done |= hi32(regs::channel_done(generation_, i));
+      line.error |= hi32(regs::channel_error_irq(generation_, i));
+      line.overflow |= hi32(regs::channel_overflow(generation_, i));
     }
     platform_.set_interrupt_handler(l, interrupt_entry, &line);
   }
   probed_ = true;
   for (const Line& line : lines_) imr_hi_ |= line.done | line.error;
-  imr_hi_ |= kIto;
+  imr_hi_ |= ito_;
+  if (sec1) platform_.write32(kImr + 4, static_cast<uint32_t>(regs::imr_enabling(generation_, 0)));
   write_imr(imr_hi_);
   return Status::Ok;
 }
@@ -217,7 +228,11 @@ inline void Device::write_descriptor(Slot& s, uint32_t header, const CipherProgr
 /// The high word of the fetch FIFO, the same for all slots of a ring; writing the low word enqueues. [LX][USP]
 /// A register write is a point where the platform may deliver interrupts, and callbacks may submit. So the high
 /// word is written before a slot is chosen: from then on, up to the low word, the ring and the FIFO agree.
-inline void Device::announce(const Channel& ch) { platform_.write32(ch.base + regs::kFF.offset_bytes, ch.ring_hi); }
+/// SEC 1 has no high word.
+inline void Device::announce(const Channel& ch) {
+  if (!sec1()) [[likely]]
+    platform_.write32(ch.base + regs::kFF.offset_bytes, ch.ring_hi);
+}
 
 /// Hands the built slot to the engine. It may be retired, and its request gone, before this returns.
 inline void Device::start(Channel& ch, Slot& s, size_t size_bytes) {
@@ -414,6 +429,33 @@ Status Device::submit_job(Channel& ch, Job& j, uint32_t request_flags) {
   return Status::InProgress;
 }
 
+Status Device::run_job(Channel& ch, Job& j) {
+  struct Wait {
+    bool done = false;
+    Status status = Status::Io;
+  } wait;
+  j.context = &wait;
+  j.complete = [](void* context, Status s) {
+    if (s == Status::InProgress) return;
+    *static_cast<Wait*>(context) = {true, s};
+  };
+  if (const Status s = submit_job(ch, j, crypto::kMayBacklog); !accepted(s)) return s;
+  // The interrupt does it, or, when this is called from a callback and none can come, the walk here.
+  for (unsigned round = 0; round < 2 && !wait.done; ++round) {
+    for (unsigned i = 0; i < kPollTries && !wait.done; ++i) {
+      flush_channel(ch);
+      if (!wait.done) platform_.relax(kPollNs);
+    }
+    if (!wait.done) recover_device(fmt::format("channel {} did not finish a job that somebody waits for", ch.index));
+  }
+  if (!wait.done) {  // it waited behind others, and they do not end either
+    dead_ = true;
+    while (ch.in_flight()) retire(ch, Status::Io);
+    fail_pending(ch);
+  }
+  return wait.status;
+}
+
 Status Device::queue_job(Channel& ch, Job& j, uint32_t request_flags) {
   if (!(request_flags & crypto::kMayBacklog)) {
     ++stats_.refused_full;
@@ -595,12 +637,18 @@ void Device::done_task_entry(void* line) {
   l.device->done_task(l);
 }
 
-void Device::write_imr(uint32_t hi) { platform_.write32(kImr, hi); }
+/// `hi`: what may interrupt; a 1 masks on SEC 1 and enables later [LX].
+void Device::write_imr(uint32_t hi) {
+  platform_.write32(kImr, hi32(regs::imr_enabling(generation_, uint64_t{hi} << 32)));
+}
 
 void Device::interrupt(Line& line) {
   ++stats_.interrupts;
-  const uint32_t mine = line.done | line.error | line.overflow | kIto;
+  const uint32_t mine = line.done | line.error | line.overflow | ito_;
+  // A bus error shows in the channel as well, which is enough to know whose it was.
+  const auto elsewhere = static_cast<uint32_t>(regs::transfer_error_irq(generation_));
   uint32_t seen = 0, units = 0;
+  bool acknowledged = false;
   // Done events are counted in the engine, and an acknowledge takes one off: all of them are taken before a ring is
   // looked at, so an event that comes later is a descriptor that comes later, and interrupts again.
   for (unsigned round = 0; round < kMaxAckRounds; ++round) {
@@ -608,14 +656,15 @@ void Device::interrupt(Line& line) {
     const uint32_t lo = round == 0 ? platform_.read32(kIsr + 4) : 0;
     if (!hi && !lo) break;
     ++stats_.acknowledges;
+    acknowledged = true;
     if (hi) platform_.write32(kIcr, hi);
     if (lo) [[unlikely]]
       platform_.write32(kIcr + 4, lo);
     seen |= hi;
-    units |= lo;
+    units |= lo & ~elsewhere;
     if (!(hi & line.done)) break;
   }
-  if (!seen && !units) [[unlikely]] {
+  if (!acknowledged) [[unlikely]] {
     ++stats_.spurious_interrupts;
     return;
   }
@@ -628,8 +677,8 @@ void Device::interrupt(Line& line) {
   }
   if (seen & line.error) [[unlikely]]
     for (Channel* ch : line.channels)
-      if (seen & hi32(regs::channel_error_irq(ch->index))) channel_error(*ch);
-  if ((seen & kIto) || units) [[unlikely]]
+      if (seen & hi32(regs::channel_error_irq(generation_, ch->index))) channel_error(*ch);
+  if ((seen & ito_) || units) [[unlikely]]
     recover_device(fmt::format("device-level error, ISR {:08x}_{:08x}", seen, units));
 }
 

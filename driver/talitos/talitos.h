@@ -1,4 +1,4 @@
-// Driver of the SEC 2.x/3.x engine: probe, rings, submission, interrupts, error recovery.
+// Driver of the SEC engine, 1.x to 3.x: probe, rings, submission, interrupts, error recovery.
 //
 // A Device is probed from the device tree's properties on a Platform and offers its ciphers to a crypto
 // registry. How a request runs:
@@ -38,7 +38,10 @@
 // re-initialises the engine; waiting requests then run.
 //
 // Lifetime: transforms and requests end before the Device; the Device before the Platform. One thread at a time.
-// UNMODELLED: SEC 1.x (a device tree that names it is refused), AEAD, hashes, random numbers.
+//
+// SEC 1.x. No link tables: lists in several pieces, and destinations off a 32-bit boundary, go through copies. One Fetch
+// Register and no FIFO: the driver hands over one slot at a time. No continue: after an error the channel is
+// reset and goes on with the next slot. A slot may hold a chain of descriptors (chain()), done when its last one is.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -79,7 +82,8 @@ struct DeviceStats {
   uint64_t backlogged = 0;  // requests that got Busy
   uint64_t max_backlog = 0;
   uint64_t refused_full = 0;    // requests that got NoSpace
-  uint64_t split_requests = 0;  // requests cut into several descriptors
+  uint64_t split_requests = 0;     // requests cut into several descriptors
+  uint64_t composed_requests = 0;  // AEADs made of cipher and hash descriptors
   uint64_t link_tables = 0;
   uint64_t bounced_segments = 0;
   uint64_t tail_bounces = 0;  // CTR inputs whose last block was copied
@@ -97,6 +101,8 @@ struct DeviceStats {
   uint64_t purged = 0;  // requests failed with Io
 };
 
+class AeadPool;
+
 class Device {
  public:
   explicit Device(Platform& platform);
@@ -113,6 +119,8 @@ class Device {
   /// outlive the device, or unregister() be called before.
   Status register_algorithms(crypto::Registry& registry);
   void unregister();
+  /// Off: only what Linux's driver offers. Before register_algorithms().
+  void set_extras(bool on) { extras_ = on; }
 
   /// A request that the engine works on longer than this is ended by poll_timeouts() with TimedOut; 0: never.
   void set_request_timeout_ns(uint64_t ns) { timeout_ns_ = ns; }
@@ -156,6 +164,9 @@ class Device {
   /// The channel of a new transform: they take turns.
   Channel& assign_channel() { return channels_[++transform_counter_ & (channel_count_ - 1)]; }
   Status submit_job(Channel& ch, Job& j, uint32_t request_flags);
+  /// Submits and waits for the end, with a limit: for the keys that the engine hashes. The job's completion is the driver's,
+  /// and finish() must not give the job away. Other requests may complete meanwhile.
+  Status run_job(Channel& ch, Job& j);
 
   /// Which table of a slot a list may use. One list each per descriptor.
   enum class Side : uint8_t { Source, Destination, Aad };
@@ -205,6 +216,7 @@ class Device {
   DmaSpace& dma() const { return dma_; }
   CpuMeter& cpu() const { return cpu_; }
   DeviceStats& counters() { return stats_; }
+  AeadPool& aeads() { return *aeads_; }
   /// Registers one algorithm, if the part can run the header; `set` fills in the factory. The info it is given lives as
   /// long as the device. One that fails is logged.
   void offer(const crypto::AlgorithmInfo& info, uint32_t header,
@@ -214,6 +226,7 @@ class Device {
  private:
   friend class TalitosSkcipher;
   void register_ciphers();
+  void register_aeads();
   struct Line {
     Device* device = nullptr;
     unsigned number = 0;
@@ -265,7 +278,7 @@ class Device {
   void configure_channel(Channel& ch);
   bool channel_idle(const Channel& ch);
   void channel_error(Channel& ch);
-  void report(Channel& ch, uint32_t errors, BusAddr cdpr, const Slot* offender);
+  void report(Channel& ch, uint32_t errors, BusAddr cdpr, bool located);
   bool continue_channel(Channel& ch, BusAddr offender);
   void resolve_overflow(Channel& ch);
   void recover_device(std::string_view why, const Channel* culprit = nullptr, uint64_t bad = 0);
@@ -280,13 +293,17 @@ class Device {
   uint32_t channel_config_ = 0;
   DeviceProperties properties_;
   regs::Generation generation_ = regs::Generation::Sec2;
+  regs::Part part_{};  // what the register map needs to know
   size_t max_bytes_ = kMaxDescriptorBytes;
+  uint32_t ito_ = 0;  // ISR HI: a register access ended in nothing
   uintptr_t write_align_ = 0;  // SEC 1 writes to multiples of four only [MOC]
   bool probed_ = false, dead_ = false, recovering_ = false;
   uint64_t timeout_ns_ = 0;
   DeviceStats stats_;
 
   JobArea* areas_ = nullptr;
+  bool extras_ = true;
+  std::unique_ptr<AeadPool> aeads_;
   std::deque<CipherJob> job_store_;
   Job* job_free_ = nullptr;
 

@@ -1,5 +1,6 @@
-// A small engine in software, independent of the model in hw/: enough of SEC 2.x/3.x to run the driver's
-// descriptors with OpenSSL, and to do wrong what a test asks for. It works off its FIFOs only when stepped
+// A small engine in software, independent of the model in hw/: enough of SEC 1.x to 3.x to run the driver's
+// descriptors with OpenSSL (tests/driver/fake_units.h), and to do wrong what a test asks for. Strict where hardware is vague:
+// unused pointers must be zero, SEC 1 writes must be aligned, an ICV check must be legal for the part. It works off its FIFOs only when stepped
 // (or, with `automatic`, when the doorbell is rung), and delivers interrupts and tasks only from deliver() or
 // at the end of the outermost register write, as a functional platform does.
 #pragma once
@@ -42,7 +43,7 @@ class FakeEngine : public driver::Platform {
   size_t fifo_level(unsigned channel) const { return channels_[channel].fifo.size(); }
 
   // What a test can make go wrong. Called for each descriptor before it runs, with its running number on the channel.
-  enum class Fate { Run, Hang, BusError, UnitError, IllegalHeader };
+  enum class Fate { Run, Hang, BusError, UnitError, SecondUnitError, IllegalHeader };
   std::function<Fate(unsigned channel, uint64_t number)> fate;
   /// The FIFO drops this descriptor as if it were full.
   std::function<bool(unsigned channel, uint64_t number)> drop;
@@ -55,7 +56,10 @@ class FakeEngine : public driver::Platform {
 
   // What happened.
   std::vector<std::pair<unsigned, BusAddr>> executed;
+  std::vector<std::array<uint8_t, 64>> descriptors;  // as fetched; kept when `keep_descriptors`
+  bool keep_descriptors = false, works_while_waiting = true;
   uint64_t single_overflows = 0, double_overflows = 0, illegal_accesses = 0, handler_calls = 0;
+  uint64_t lost_fetches = 0, misaligned_writes = 0, icv_checks = 0, parity_errors = 0;
   std::vector<std::string> log_lines;
   std::vector<BusAddr> iv_addresses;
   std::vector<std::array<uint8_t, 16>> ivs_seen;
@@ -67,7 +71,13 @@ class FakeEngine : public driver::Platform {
   void set_interrupt_handler(unsigned line, Handler h, void* c) override { handlers_[line] = {h, c}; }
   void schedule_task(Handler t, void* c) override;
   void sync_for_cpu() override {}
-  void relax(uint64_t ns) override { now_ns_ += ns; }
+  /// Who waits gives the engine time.
+  void relax(uint64_t ns) override {
+    now_ns_ += ns;
+    if (!works_while_waiting) return;
+    for (unsigned i = 0; i < channels_.size(); ++i) step(i);
+    deliver();
+  }
   uint64_t now_ns() override { return now_ns_; }
   void advance_ns(uint64_t ns) { now_ns_ += ns; }
   void log(Level, std::string_view text) override { log_lines.emplace_back(text); }
@@ -82,16 +92,34 @@ class FakeEngine : public driver::Platform {
     unsigned dones = 0;
     bool error_pending = false, overflow_pending = false, halted = false, hung = false;
     bool remapped = false;
+    uint32_t feedback = 0;
+    bool has_feedback = false;
   };
   int channel_at(uint32_t offset) const;
   void reset_all();
   void channel_write(Channel& c, unsigned index, uint32_t offset, uint32_t value);
   uint32_t channel_read(const Channel& c, uint32_t offset) const;
   void fail(Channel& c, uint32_t bits);
-  /// Runs the descriptor; 0 or the channel error bits.
+  using Octets = std::vector<uint8_t>;
+  static constexpr uint32_t kHangs = 0xffffffff;
+  bool sec1() const { return part_.sec1(); }
+  /// Runs the descriptor; 0, the channel error bits, or kHangs.
   uint32_t execute(Channel& c, const regs::Descriptor& d);
-  uint32_t gather(const regs::PointerDword& p, std::vector<uint8_t>& out);
-  uint32_t scatter(const regs::PointerDword& p, const std::vector<uint8_t>& in);
+  uint32_t run_cipher(const regs::HeaderWord& h, const regs::Descriptor& d);
+  uint32_t run_hash(const regs::HeaderWord& h, const regs::Descriptor& d);
+  uint32_t run_pair(Channel& c, const regs::HeaderWord& h, const regs::Descriptor& d);
+  uint32_t run_aes_aead(Channel& c, const regs::HeaderWord& h, const regs::Descriptor& d);
+  uint32_t check_icv(Channel& c, unsigned unit, const Octets& computed, const Octets& received, unsigned shift);
+  uint32_t check_cipher_key(unsigned unit, const Octets& key);
+  uint32_t gather(const regs::PointerDword& p, Octets& out, Octets* extent = nullptr);
+  uint32_t scatter(const regs::PointerDword& p, const Octets& in, const Octets& extent = {});
+  uint32_t unit_base(unsigned code) const;
+  uint32_t channel_base(unsigned n) const;
+  uint32_t done_bit(unsigned n) const { return !sec1() ? 1u << 2 * n : n < 2 ? 0x10000000u << 2 * n : 0x10000u << 2 * (n - 2); }
+  uint32_t unit_error(unsigned unit, uint32_t bit) {
+    unit_isr_[unit] |= bit;
+    return 0x100;
+  }
   bool legal(BusAddr a, size_t n);
   uint32_t isr_hi() const;
   bool line_up(unsigned line) const;
@@ -101,7 +129,7 @@ class FakeEngine : public driver::Platform {
   unsigned fifo_entries_;
   std::vector<Channel> channels_;
   uint32_t imr_hi_ = 0, isr_hi_extra_ = 0, isr_lo_ = 0, mcr_ = 0;
-  std::array<uint32_t, 16> unit_isr_{};
+  std::array<uint32_t, 16> unit_isr_{}, unit_mask_{};  // SEC 2 layout
   std::pair<Handler, void*> handlers_[2] = {};
   std::deque<std::pair<Handler, void*>> tasks_;
   uint64_t now_ns_ = 0;
