@@ -97,7 +97,7 @@ void SecDevice::b_transport(tlm::tlm_generic_payload& p, sc_time& delay) {
   const uint64_t at = p.get_address();
   const unsigned n = p.get_data_length();
   p.set_dmi_allowed(false);
-  if (at >= regs::kWindowBytes || n > regs::kWindowBytes - at) return p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  if (at >= engine_.part().window_bytes || n > engine_.part().window_bytes - at) return p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
   if ((n != 4 && n != 8) || at % n || p.get_streaming_width() < n) return p.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
   if (p.get_byte_enable_ptr()) return p.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
   if (delay != sc_core::SC_ZERO_TIME) return p.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);  // has not synchronised
@@ -115,7 +115,7 @@ void SecDevice::b_transport(tlm::tlm_generic_payload& p, sc_time& delay) {
 unsigned SecDevice::transport_dbg(tlm::tlm_generic_payload& p) {
   const uint64_t at = p.get_address();
   const unsigned n = p.get_data_length();
-  if (!p.is_read() || at % 4 || at >= regs::kWindowBytes || n > regs::kWindowBytes - at) return 0;
+  if (!p.is_read() || at % 4 || at >= engine_.part().window_bytes || n > engine_.part().window_bytes - at) return 0;
   synchronize();
   for (unsigned i = 0; i + 4 <= n; i += 4) store_be32(p.get_data_ptr() + i, engine_.peek32(static_cast<uint32_t>(at + i)));
   return n / 4 * 4;
