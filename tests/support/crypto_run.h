@@ -62,6 +62,39 @@ inline Status run(crypto::Hash& tfm, crypto::HashRequest r, const std::function<
   return done.finished ? done.status : Status::TimedOut;
 }
 
+/// As above, for any operation of a hash: &crypto::Hash::update.
+inline Status run(crypto::Hash& tfm, Status (crypto::Hash::*operation)(crypto::HashRequest&), crypto::HashRequest r,
+                  const std::function<void()>& poll = {}, int limit = 100000) {
+  Done done;
+  r.complete = Done::callback;
+  r.context = &done;
+  const Status s = (tfm.*operation)(r);
+  if (!accepted(s)) return s;
+  for (int i = 0; !done.finished && i < limit; ++i) {
+    tfm.flush();
+    if (!done.finished && poll) poll();
+  }
+  EXPECT_LE(done.finished, 1);
+  return done.finished ? done.status : Status::TimedOut;
+}
+inline Status run(crypto::Aead& tfm, bool encrypt, crypto::AeadRequest r, const std::function<void()>& poll = {},
+                  int limit = 100000) {
+  Done done;
+  r.complete = Done::callback;
+  r.context = &done;
+  const Status s = encrypt ? tfm.encrypt(r) : tfm.decrypt(r);
+  if (!accepted(s)) {
+    EXPECT_EQ(done.started + done.finished, 0) << "callback although submit returned " << errno_name(s);
+    return s;
+  }
+  for (int i = 0; !done.finished && i < limit; ++i) {
+    tfm.flush();
+    if (!done.finished && poll) poll();
+  }
+  EXPECT_LE(done.finished, 1);
+  return done.finished ? done.status : Status::TimedOut;
+}
+
 /// A list over [p, p+n) cut after the given sizes (repeated until the end); owns its segments.
 struct CutList {
   std::vector<crypto::Segment> first, second;
@@ -158,6 +191,48 @@ inline void check_layout(crypto::Skcipher& tfm, bool encrypt, const Bytes& in, c
   }
   if (!iv_out.empty()) {
     EXPECT_EQ(to_hex(iv_mem.data() + 1, iv.size()), to_hex(iv_out)) << what << ", " << l.name << ": output IV";
+  }
+}
+
+/// Encrypts and decrypts one message in one layout; checks everything that a caller may rely on: the result, that the
+/// destination's AAD area and all bytes around the lists stay as they were, that IV and source do.
+inline void check_aead(crypto::Aead& tfm, const Bytes& iv, const Bytes& aad, const Bytes& plain, const Bytes& cipher,
+                       const Bytes& tag, const Layout& l, const std::string& what, const std::function<void()>& poll = {}) {
+  for (const bool encrypt : {true, false}) {
+    constexpr size_t kPoison = 32;
+    const std::string where = what + ", " + l.name + (encrypt ? ", encrypt" : ", decrypt");
+    Bytes in = aad;
+    const Bytes& text = encrypt ? plain : cipher;
+    in.insert(in.end(), text.begin(), text.end());
+    if (!encrypt) in.insert(in.end(), tag.begin(), tag.end());
+    const size_t longer = aad.size() + text.size() + tag.size(), from = in.size();
+    const size_t to = encrypt ? longer : longer - tag.size();
+    Bytes src_mem(l.offset + longer + l.extra + kPoison, 0xa5), dst_mem(src_mem.size(), 0x5a);
+    std::copy(in.begin(), in.end(), src_mem.begin() + static_cast<long>(l.offset));
+    Bytes& out_mem = l.in_place ? src_mem : dst_mem;
+    const Bytes src_before = src_mem;
+    Bytes want = out_mem;
+    const Bytes& result = encrypt ? cipher : plain;
+    auto at = std::copy(result.begin(), result.end(), want.begin() + static_cast<long>(l.offset + aad.size()));
+    if (encrypt) std::copy(tag.begin(), tag.end(), at);
+    CutList src(src_mem.data() + l.offset, (l.in_place ? longer : from) + l.extra, l.src_cuts, l.chained, l.empties);
+    CutList dst(out_mem.data() + l.offset, (l.in_place ? longer : to) + l.extra, l.dst_cuts, l.chained, l.empties);
+    Bytes iv_mem(1 + iv.size());
+    std::copy(iv.begin(), iv.end(), iv_mem.begin() + 1);  // misaligned
+    const Bytes iv_before = iv_mem;
+    crypto::AeadRequest r;
+    r.src = &src.list;
+    r.dst = l.same_list ? &src.list : &dst.list;
+    r.aad_bytes = aad.size();
+    r.size_bytes = text.size() + (encrypt ? 0 : tag.size());
+    r.iv = iv_mem.data() + 1;
+    const Status s = run(tfm, encrypt, r, poll);
+    ASSERT_EQ(s, Status::Ok) << where << ": " << errno_name(s);
+    EXPECT_EQ(to_hex(out_mem), to_hex(want)) << where;
+    if (!l.in_place) {
+      EXPECT_EQ(src_mem, src_before) << where << ": source changed";
+    }
+    EXPECT_EQ(iv_mem, iv_before) << where << ": IV changed";
   }
 }
 
