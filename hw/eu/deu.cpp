@@ -15,26 +15,22 @@ constexpr uint32_t kKpe = bit(regs::kEuInterruptStatus.mask("KPE"));
 }  // namespace
 
 // Single DES runs as EDE with three equal keys: the same function, and no legacy provider is needed.
-Deu::Deu(const Timing& timing)
-    : ExecutionUnit(regs::Eu::Deu, "DEU", regs::kDeuBase, timing),
-      ecb_(EVP_CIPHER_fetch(nullptr, "DES-EDE3-ECB", nullptr)),
-      cbc_(EVP_CIPHER_fetch(nullptr, "DES-EDE3-CBC", nullptr)) {
+Deu::Deu(const regs::Part& part, const Timing& timing)
+    : ExecutionUnit(regs::Eu::Deu, "DEU", regs::kDeuBase, timing, {.context_bytes = 8, .key_bytes = 24}),
+      parity_masked_(part.generation != regs::Generation::Sec1) {
+  const char* const names[] = {"DES-EDE3-ECB", "DES-EDE3-CBC", "DES-EDE3-CFB", "DES-EDE3-OFB"};
+  for (size_t m = 0; m < ciphers_.size(); ++m) ciphers_[m] = EVP_CIPHER_fetch(nullptr, names[m], nullptr);
   hard_reset();
 }
 Deu::~Deu() {
-  EVP_CIPHER_free(const_cast<EVP_CIPHER*>(ecb_));
-  EVP_CIPHER_free(const_cast<EVP_CIPHER*>(cbc_));
+  for (auto* c : ciphers_) EVP_CIPHER_free(const_cast<EVP_CIPHER*>(c));
 }
-uint32_t Deu::default_interrupt_control() const { return kKpe; }
+uint32_t Deu::default_interrupt_control() const { return parity_masked_ ? kKpe : 0; }
 
 uint32_t Deu::prepare() {
   using namespace regs::deu_mode;
   const bool triple = mode_ & kTriple;
   const uint8_t cm = mode_ & kModeMask;
-  if (cm != 0 && cm != kCbc) {
-    ++unmodelled_;
-    return bit(regs::kEuInterruptStatus.mask("ME"));
-  }
   if (mode_ & 0xf0) return bit(regs::kEuInterruptStatus.mask("ME"));
   if (triple ? key_bytes_ != 16 && key_bytes_ != 24 : key_bytes_ != 8) return bit(regs::kEuInterruptStatus.mask("KSE"));
   if (data_bytes_ % 8) return bit(regs::kEuInterruptStatus.mask("DSE"));
@@ -50,7 +46,7 @@ uint32_t Deu::prepare() {
   std::memcpy(ede + 8, triple ? key_.data() + 8 : key_.data(), 8);
   std::memcpy(ede + 16, triple && key_bytes_ == 24 ? key_.data() + 16 : key_.data(), 8);
   const bool encrypt = mode_ & kEncrypt;
-  keyed_ = cache_.get(cm << 1 | encrypt, cm ? cbc_ : ecb_, ede, 24, encrypt);
+  keyed_ = cache_.get(cm << 1 | encrypt, ciphers_[cm >> 2], ede, 24, encrypt);
   SEC_CHECK(keyed_, "DES key set-up");
   if (cm) keyed_->set_iv(context_.data(), 8);
   block_clocks_ = des_block_clocks(timing_, triple);
@@ -59,11 +55,15 @@ uint32_t Deu::prepare() {
 
 void Deu::process(const uint8_t* in, uint8_t* out, size_t n) {
   using namespace regs::deu_mode;
-  const bool cbc = (mode_ & kModeMask) == kCbc, encrypt = mode_ & kEncrypt;
+  const uint8_t cm = mode_ & kModeMask;
+  const bool encrypt = mode_ & kEncrypt;
   uint8_t last[8];
-  if (cbc && !encrypt) std::memcpy(last, in + n - 8, 8);
+  std::memcpy(last, in + n - 8, 8);  // before an in-place operation overwrites it
   SEC_CHECK(keyed_->run(out, in, n), "DES blocks");
-  if (cbc) std::memcpy(context_.data(), encrypt ? out + n - 8 : last, 8);
+  if (cm == kEcb) return;
+  std::memcpy(context_.data(), encrypt || cm == kOfb64 ? out + n - 8 : last, 8);
+  if (cm == kOfb64)
+    for (int i = 0; i < 8; ++i) context_[static_cast<size_t>(i)] ^= last[i];
 }
 
 uint32_t Deu::context(uint8_t* out, uint32_t limit) const {

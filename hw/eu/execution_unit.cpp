@@ -40,8 +40,12 @@ void ExecutionUnit::reset_for_channel() {
     out_.clear();
   }
   data_bits_ = consumed_ = 0;
-  key_.fill(0);
-  context_.fill(0);
+  // Only what can have been written: this happens for every descriptor. The largest window is cleared as a whole, since its unit
+  // also takes context through the FIFO.
+  const size_t window = windows_.context_bytes > 128 ? context_.size() : (windows_.context_bytes + 7u) & ~7u;
+  std::memset(context_.data(), 0, std::max(window, std::min<size_t>(context_bytes_, context_.size())));
+  std::memset(key_.data(), 0, std::max<size_t>(key_written_, 32));
+  key_written_ = 0;
   key_bytes_ = context_bytes_ = nonce_bytes_ = icv_bytes_ = received_bytes_ = 0;
   header_bytes_ = data_bytes_ = 0;
   verdict_ = regs::IntegrityCheck::None;
@@ -58,7 +62,10 @@ uint32_t ExecutionUnit::begin(const UnitLoad& load) {
   data_bytes_ = load.data_bytes;
   icv_bytes_ = load.icv_bytes;
   data_bits_ = data_bytes_ * 8;
-  if (key_bytes_) std::memcpy(key_.data(), load.key, std::min<size_t>(key_bytes_, key_.size()));
+  if (key_bytes_) {
+    key_written_ = static_cast<uint32_t>(std::min<size_t>(key_bytes_, key_.size()));
+    std::memcpy(key_.data(), load.key, key_written_);
+  }
   if (context_bytes_) std::memcpy(context_.data(), load.context, std::min<size_t>(context_bytes_, context_.size()));
   if (nonce_bytes_) std::memcpy(nonce_.data(), load.nonce, nonce_bytes_);
   const uint32_t e = prepare();
@@ -145,7 +152,9 @@ uint32_t ExecutionUnit::read32(uint32_t offset, bool peek) {
     slave_run();
     return v;
   }
-  return 0;  // write-only and reserved space reads as zero (ASSUMED)
+  // Write-only and reserved space reads as zero (ASSUMED); a strict unit takes it for an address error.
+  if (strict_ && !peek) raise(kAe);
+  return 0;
 }
 
 void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
@@ -196,8 +205,12 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
       context_bytes_ = std::min(std::max(context_bytes_, offset - windows_.context_offset + 4), windows_.context_bytes);
     }
   } else if (offset >= windows_.key_offset && offset < windows_.key_offset + ((windows_.key_bytes + 7) & ~7u)) {
-    if (busy) raise(kCe);
-    else store_be32(key_.data() + (offset - windows_.key_offset), value);
+    if (busy) {
+      raise(kCe);
+    } else {
+      store_be32(key_.data() + (offset - windows_.key_offset), value);
+      key_written_ = std::max(key_written_, offset - windows_.key_offset + 4);
+    }
   } else if (reg >= regs::kEuFifo.offset_bytes) {
     if (!low) {
       fifo_hi_ = value;

@@ -17,7 +17,7 @@ std::unique_ptr<ExecutionUnit> make_unit(regs::Eu code, const regs::Part& part, 
     case regs::Eu::Aesu:
       return std::make_unique<Aesu>(part, timing);
     case regs::Eu::Deu:
-      return std::make_unique<Deu>(timing);
+      return std::make_unique<Deu>(part, timing);
     case regs::Eu::MdeuA:
     case regs::Eu::MdeuB:
       return std::make_unique<Mdeu>(part, timing);

@@ -2,7 +2,8 @@
 //
 // Mode: ED encrypt, TS triple DES, CM 0 ECB, 1 CBC, 2 CFB-64, 3 OFB-64. [T23]
 // Keys: three registers; 8 bytes use key 1, 16 bytes keys 1 and 2 (key 3 = key 1), 24 bytes all. The unit
-// checks odd parity (KPE). ASSUMED: masked after reset on SEC 2+, since no driver masks it and none fails.
+// checks odd parity (KPE). ASSUMED: masked after reset on SEC 2+, since no driver masks it and none fails; not
+// masked on SEC 1, where Linux has to mask it. [LXc dd3c0987f542]
 #pragma once
 #include "hw/regs/eu_common.h"
 
@@ -23,7 +24,7 @@ inline constexpr EnumName kDeuModeNames[] = {{0x00, "ECB"}, {0x04, "CBC"}, {0x08
 inline constexpr Field kDeuModeFields[] = {
     {.name = "CM",
      .bits = lo(0x0c),
-     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 CFB-64, 3 OFB-64. UNMODELLED: CFB-64 and OFB-64 (raise ME)."},
+     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 CFB-64, 3 OFB-64."},
     {.name = "TS", .bits = lo(0x02), .doc = "1 = triple DES."},
     {.name = "ED", .bits = lo(0x01), .doc = "1 = encrypt."},
 };
@@ -39,7 +40,7 @@ inline constexpr Register kDeuInterruptControl{
     .offset_bytes = 0x38,
     .reset = eu_error::kKpe,
     .fields = kEuInterruptFields,
-    .doc = "Interrupt control: 1 masks the cause. ASSUMED: KPE masked at reset.",
+    .doc = "Interrupt control: 1 masks the cause. ASSUMED: KPE masked at reset, but on SEC 1.",
     .source = "LX, USP, MCFh"};
 inline constexpr Register kDeuGo = renamed(kEuGo, "DEUEUG");
 inline constexpr Register kDeuIv{.name = "DEUIV", .offset_bytes = 0x100, .doc = "IV.", .source = "T23"};

@@ -181,7 +181,7 @@ const Cause kCauses[] = {
     {"KeySizeSingleDes", Eu::Deu, ee::kKse, [](Slave& s) { s.start(0x01, odd_parity(pattern(16, 1)), {}, 8); }},
     {"KeySizeTripleDes", Eu::Deu, ee::kKse, [](Slave& s) { s.start(0x03, odd_parity(pattern(8, 1)), {}, 8); }},
     {"ModeAes", Eu::Aesu, ee::kMe, [](Slave& s) { s.start(0x42, pattern(16, 1), {}, 16); }},
-    {"ModeDes", Eu::Deu, ee::kMe, [](Slave& s) { s.start(0x0d, odd_parity(pattern(8, 1)), {}, 8); }},
+    {"ModeDes", Eu::Deu, ee::kMe, [](Slave& s) { s.start(0x11, odd_parity(pattern(8, 1)), {}, 8); }},
     {"KeyParity", Eu::Deu, ee::kKpe, [](Slave& s) {
        s.set(regs::kEuInterruptControl, 0);
        Bytes k = odd_parity(pattern(8, 1));
