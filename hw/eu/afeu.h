@@ -7,8 +7,8 @@
 // Context: 259 bytes as in [MOC]; ASSUMED: S-box, i, j, a byte of zero. Fewer than 258 bytes, so also the 257 of a
 // comment in [T23], do not hold the state: DSE.
 //
-// A channel hands the context over with the load and fetches it with context(); in slave mode it really goes through the
-// FIFO, 33 words of it, the last one padded. The set-up costs afeu.key_setup_clocks, only when it is done.
+// A channel hands the context over with the load and fetches it with context(); in slave mode it really goes through
+// the FIFO, 33 words of it, the last one padded. The set-up costs afeu.key_setup_clocks, only when it is done.
 #pragma once
 #include "hw/eu/execution_unit.h"
 #include "hw/regs/afeu.h"

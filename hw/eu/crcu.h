@@ -1,14 +1,14 @@
 // CRCU, functional: CRC of 32 bits with a choice of polynomial.
 //
-// Polynomial: IEEE 802.3, Castagnoli, the control register's (static custom) or the key's (dynamic custom: 4 bytes, else
-// KSE). ASSUMED, since no public source says: the register starts with ones, or with the four context bytes when there
-// are any (most significant first); data bytes enter least significant bit first whatever the polynomial.
-// Result, as context and as ICV, four bytes: complemented and bit-reversed, least significant byte first, which is the
-// frame check sequence of Ethernet and the digest of iSCSI as they lie in memory. With RAW the register as it is, most
-// significant byte first: what the context of a further piece takes. So a message in pieces has RAW on all but the last.
-// CICV compares the result with the received ICV, as many bytes as the ICV size says (0: four).
-// UNMODELLED: CICV in slave mode, for which no register takes the received ICV: it always raises ICE there.
-// Any length; no data gives the CRC of nothing.
+// Polynomial: IEEE 802.3, Castagnoli, the control register's (static custom) or the key's (dynamic custom: 4 bytes,
+// else KSE). ASSUMED, since no public source says: the register starts with ones, or with the four context bytes when
+// there are any (most significant first); data bytes enter least significant bit first whatever the polynomial. Result,
+// as context and as ICV, four bytes: complemented and bit-reversed, least significant byte first, which is the frame
+// check sequence of Ethernet and the digest of iSCSI as they lie in memory. With RAW the register as it is, most
+// significant byte first: what the context of a further piece takes. So a message in pieces has RAW on all but the
+// last. CICV compares the result with the received ICV, as many bytes as the ICV size says (0: four). UNMODELLED: CICV
+// in slave mode, for which no register takes the received ICV: it always raises ICE there. Any length; no data gives
+// the CRC of nothing.
 #pragma once
 #include "hw/eu/execution_unit.h"
 

@@ -16,7 +16,7 @@ static_assert(kMacRegister == regs::kSteuF9Mac.offset_bytes);
 }  // namespace
 
 void F8F9Unit::clear() {
-  f9_ = false;
+  f9_ = ended_ = false;
   mac_ = tail_bytes_ = 0;
   startup_clocks_ = finish_clocks_ = 0;
 }
@@ -26,6 +26,7 @@ uint32_t F8F9Unit::prepare() {
   static_assert(kEndOfMessage == regs::keu_mode::kEndOfMessage && kEndOfMessage == regs::steu_mode::kEndOfMessage);
   static_assert(kInit == regs::keu_mode::kInit && kInit == regs::steu_mode::kInit);
   mac_ = tail_bytes_ = 0;
+  ended_ = false;
   if (!legal(f9_) || (!f9_ && mode_ & kCheckIcv)) return bit(regs::eu_error::kMe);
   if (!legal_key()) return bit(regs::eu_error::kKse);
   if (f9_ && !(mode_ & kEndOfMessage) && data_bytes_ % 8) return bit(regs::eu_error::kDse);
@@ -45,6 +46,7 @@ void F8F9Unit::process(const uint8_t* in, uint8_t* out, size_t n) {
 uint32_t F8F9Unit::complete() {
   if (!f9_ || !(mode_ & kEndOfMessage)) return 0;
   mac_ = f9_end(tail_, tail_bytes_);
+  ended_ = true;
   if (!(mode_ & kCheckIcv)) return 0;
   if (received_bytes_ == 0)
     set_received_icv(context_.data() + kIcvIn + 4, 4);
@@ -65,7 +67,7 @@ uint32_t F8F9Unit::context(uint8_t* out, uint32_t limit) const {
 }
 
 uint32_t F8F9Unit::icv(uint8_t* out, uint32_t limit) const {
-  if (!f9_ || !(mode_ & kEndOfMessage)) return 0;
+  if (!ended_) return 0;
   uint8_t mac[8] = {};
   store_be32(mac + 4, mac_);
   const uint32_t n = std::min(limit, 8u);
@@ -75,7 +77,7 @@ uint32_t F8F9Unit::icv(uint8_t* out, uint32_t limit) const {
 
 uint32_t F8F9Unit::read32(uint32_t offset, bool peek) {
   if ((offset & ~7u) != kMacRegister) return ExecutionUnit::read32(offset, peek);
-  if (slave_busy() && !owned_by_channel() && !peek) raise(bit(regs::eu_error::kEre));
+  if (slave_busy() && !ended_ && !owned_by_channel() && !peek) raise(bit(regs::eu_error::kEre));
   return offset & 4 ? mac_ : 0;
 }
 

@@ -9,11 +9,11 @@
 // f8 takes 8 bytes of it, f9 24. What is not loaded is zero (ASSUMED). The KEU has the layout of the STEU (ASSUMED: the
 // register map is the same and only the STEU's use is public).
 //
-// INIT starts from the IVs; without it the unit goes on from the loaded state. EOM ends an f9 message: only then there is
-// a MAC. An f9 piece that is not the last must be a multiple of 8 bytes, else DSE; f8 pieces may have any length, the
-// rest of the last 8 (STEU: 4) bytes of keystream is dropped. The state's layout is our own (ASSUMED).
-// MAC out: eight bytes, zeros and then the MAC [USP], and the low word of register 0x48. CICV compares it with the MAC in
-// the context or with one that came by set_received_icv (4 bytes, or 8 of which the last four count); only with EOM.
+// INIT starts from the IVs; without it the unit goes on from the loaded state. EOM ends an f9 message: only then there
+// is a MAC. An f9 piece that is not the last must be a multiple of 8 bytes, else DSE; f8 pieces may have any length,
+// the rest of the last 8 (STEU: 4) bytes of keystream is dropped. The state's layout is our own (ASSUMED). MAC out:
+// eight bytes, zeros and then the MAC [USP], and the low word of register 0x48. CICV compares it with the MAC in the
+// context or with one that came by set_received_icv (4 bytes, or 8 of which the last four count); only with EOM.
 #pragma once
 #include "hw/eu/execution_unit.h"
 
@@ -64,6 +64,7 @@ class F8F9Unit : public ExecutionUnit {
  private:
   uint32_t window_bytes_;
   uint32_t mac_ = 0;
+  bool ended_ = false;  // the MAC is there
   uint32_t tail_bytes_ = 0;
   uint8_t tail_[8] = {};
 };

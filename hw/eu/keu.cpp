@@ -12,7 +12,8 @@ namespace sec::hw {
 namespace {
 using namespace regs::keu_mode;
 constexpr uint8_t kF8Modifier = 0x55, kF9Modifier = 0xaa;  // KM
-constexpr uint32_t kContextBytes = regs::kKeuContext.offset_bytes + regs::kKeuContext.size_bytes - regs::kKeuIv1.offset_bytes;
+constexpr uint32_t kContextBytes =
+    regs::kKeuContext.offset_bytes + regs::kKeuContext.size_bytes - regs::kKeuIv1.offset_bytes;
 }  // namespace
 
 Keu::Keu(const Timing& timing)

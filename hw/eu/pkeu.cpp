@@ -28,7 +28,9 @@ constexpr unsigned kBuildParts = 6;
 bool is_multiply(uint8_t r) { return r >= kFpPointMulAffine && r <= kF2mPointMulProjective; }
 bool is_add_or_double(uint8_t r) { return r >= kFpPointAdd && r <= kF2mPointDouble; }
 bool is_curve(uint8_t r) { return is_multiply(r) || is_add_or_double(r); }
-bool is_exponentiation(uint8_t r) { return r == kModExp || r == kModExpTeq || r == kRsaSingleStep || r == kRsaSingleStepTeq; }
+bool is_exponentiation(uint8_t r) {
+  return r == kModExp || r == kModExpTeq || r == kRsaSingleStep || r == kRsaSingleStepTeq;
+}
 bool exists(uint8_t routine) {
   for (const regs::EnumName& e : regs::kPkeuModeNames)
     if (e.value == routine) return true;
@@ -57,7 +59,9 @@ class Bn {
  public:
   Bn() : b_(BN_new()) { SEC_CHECK(b_, "big number"); }
   explicit Bn(unsigned long v) : Bn() { SEC_CHECK(BN_set_word(b_.get(), v), "big number"); }
-  Bn(const uint8_t* bytes, size_t n) : b_(BN_bin2bn(bytes, static_cast<int>(n), nullptr)) { SEC_CHECK(b_, "big number"); }
+  Bn(const uint8_t* bytes, size_t n) : b_(BN_bin2bn(bytes, static_cast<int>(n), nullptr)) {
+    SEC_CHECK(b_, "big number");
+  }
   Bn(const Bn& o) : b_(BN_dup(o.b_.get())) { SEC_CHECK(b_, "big number"); }
   Bn(Bn&&) = default;
   Bn& operator=(const Bn& o) { return *this = Bn(o); }
@@ -92,8 +96,9 @@ struct Pkeu::Arithmetic {
   Arithmetic(Bn modulus, bool is_binary) : n(std::move(modulus)), binary(is_binary) { SEC_CHECK(ctx, "big numbers"); }
 
   Bn reduced(const Bn& a) {
+    if (binary) return mul(a, Bn(1));  // BN_GF2m_mod takes polynomials of up to five terms only
     Bn r;
-    SEC_CHECK(binary ? BN_GF2m_mod(r, a, n) : BN_nnmod(r, a, n, ctx.get()), "reduction");
+    SEC_CHECK(BN_nnmod(r, a, n, ctx.get()), "reduction");
     return r;
   }
   Bn add(const Bn& a, const Bn& b) {
@@ -121,7 +126,8 @@ struct Pkeu::Arithmetic {
       if (BN_mod_inverse(r, a, n, ctx.get())) return r;
       return {};
     }
-    // OpenSSL blinds this with a random polynomial, which may fail when N is not irreducible: then by Euclid.
+    // OpenSSL blinds this with a random polynomial, which may fail when N is not irreducible, and does not take every
+    // N.
     if (BN_GF2m_mod_inv(r, a, n, ctx.get())) return r;
     return euclid(a);
   }
@@ -136,7 +142,8 @@ struct Pkeu::Arithmetic {
         j = -j;
         if (u.bits() == 1) break;
       }
-      SEC_CHECK(BN_lshift(shifted, v, j) && BN_GF2m_add(u, u, shifted) && BN_lshift(shifted, h, j) && BN_GF2m_add(g, g, shifted),
+      SEC_CHECK(BN_lshift(shifted, v, j) && BN_GF2m_add(u, u, shifted) && BN_lshift(shifted, h, j) &&
+                    BN_GF2m_add(g, g, shifted),
                 "Euclid");
     }
     return reduced(g);
@@ -321,8 +328,8 @@ uint32_t Pkeu::run(uint8_t routine) {
 
   const uint32_t n = n_bytes(), words = (n + 3) / 4;
   const bool binary = routine == kF2mR2 || routine == kF2mInverse || routine == kF2mAdd || routine == kF2mMultiply ||
-                      routine == kF2mMultiplyDeconvert || routine == kF2mPointMulAffine || routine == kF2mPointMulProjective ||
-                      routine == kF2mPointAdd || routine == kF2mPointDouble;
+                      routine == kF2mMultiplyDeconvert || routine == kF2mPointMulAffine ||
+                      routine == kF2mPointMulProjective || routine == kF2mPointAdd || routine == kF2mPointDouble;
   Arithmetic field(Bn(n_.data(), n), binary);
   auto operand = [&](unsigned q) { return Bn(quarter(q), size_[q]); };
   auto result = [&](unsigned q, const Bn& v) {
@@ -418,7 +425,8 @@ uint32_t Pkeu::run(uint8_t routine) {
       return 0;
     case kF2mAdd: {
       Bn r = field.add(a, b);
-      SEC_CHECK(BN_mask_bits(r, static_cast<int>(8 * n)) || r.bits() <= static_cast<int>(8 * n), "cut to the data size");
+      SEC_CHECK(BN_mask_bits(r, static_cast<int>(8 * n)) || r.bits() <= static_cast<int>(8 * n),
+                "cut to the data size");
       result(4, r);
       cost(2 * w);
       return 0;
@@ -439,8 +447,10 @@ uint32_t Pkeu::run(uint8_t routine) {
 // ---- registers ----
 
 uint8_t* Pkeu::window(uint32_t offset) {
-  for (const auto& [r, bytes] : {std::pair{&regs::kPkeuA, &a_}, {&regs::kPkeuB, &b_}, {&regs::kPkeuE, &e_}, {&regs::kPkeuN, &n_}})
-    if (offset >= r->offset_bytes && offset < r->offset_bytes + r->size_bytes) return bytes->data() + (offset - r->offset_bytes);
+  for (const auto& [r, bytes] :
+       {std::pair{&regs::kPkeuA, &a_}, {&regs::kPkeuB, &b_}, {&regs::kPkeuE, &e_}, {&regs::kPkeuN, &n_}})
+    if (offset >= r->offset_bytes && offset < r->offset_bytes + r->size_bytes)
+      return bytes->data() + (offset - r->offset_bytes);
   return nullptr;
 }
 
@@ -450,7 +460,8 @@ uint32_t Pkeu::read32(uint32_t offset, bool peek) {
   if (reg == regs::kPkeuDataSize.offset_bytes) return low ? n_bits_ : 0;
   if (reg == regs::kPkeuAbSize.offset_bytes) return low ? ab_bits_ : 0;
   if (const uint8_t* w = window(offset)) {
-    const bool write_only = reg >= regs::kPkeuE.offset_bytes && reg < regs::kPkeuE.offset_bytes + regs::kPkeuE.size_bytes;
+    const bool write_only =
+        reg >= regs::kPkeuE.offset_bytes && reg < regs::kPkeuE.offset_bytes + regs::kPkeuE.size_bytes;
     return write_only ? 0 : load_be32(w);
   }
   if (reg > regs::kPkeuGo.offset_bytes) return 0;  // there is no FIFO

@@ -6,7 +6,8 @@
 //   start(routine, type)                               error bits or 0
 //   clocks()                                           what the routine costs
 //   store(B0, ...), ...
-// or writes the registers (hw/regs/pkeu.h) and EU-Go. begin(), process() and finish() of the base are not for this unit.
+// or writes the registers (hw/regs/pkeu.h) and EU-Go. begin(), process() and finish() of the base are not for this
+// unit.
 //
 // Operands are big-endian byte strings (ASSUMED). A whole operand A or B is loaded as A0 or B0 with up to 256 bytes and
 // runs on into the other quarters; curves use quarters of up to 64 bytes. `Build` is the string that descriptor type 7

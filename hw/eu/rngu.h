@@ -1,10 +1,10 @@
 // RNGU, functional: 64-bit random words in an output FIFO.
 //
-// Slave mode, as drivers use it [LX][OCF]: a reset, then a write of the data size register starts the unit. It makes one
-// word every rngu.word_clocks SEC clocks until the FIFO is full, and goes on when one is read; on the functional path,
-// where nothing takes time, the FIFO of a started unit is always full. OFL counts the words. A word is read as HI, then
-// LO; HI twice, LO first or a read of a unit that a channel holds raises AE, HI of an empty FIFO raises OFU; both read
-// as 0. Errors do not stop the unit (ASSUMED). A write into the FIFO window raises AE.
+// Slave mode, as drivers use it [LX][OCF]: a reset, then a write of the data size register starts the unit. It makes
+// one word every rngu.word_clocks SEC clocks until the FIFO is full, and goes on when one is read; on the functional
+// path, where nothing takes time, the FIFO of a started unit is always full. OFL counts the words. A word is read as
+// HI, then LO; HI twice, LO first or a read of a unit that a channel holds raises AE, HI of an empty FIFO raises OFU;
+// both read as 0. Errors do not stop the unit (ASSUMED). A write into the FIFO window raises AE.
 //
 // By descriptor (type 2): output only, process(null, out, n). The channel's reset before use empties the FIFO, so
 // software that reads the unit directly has to start it again (ASSUMED).

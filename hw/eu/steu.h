@@ -14,7 +14,8 @@ namespace sec::hw {
 
 class Snow3g {
  public:
-  void start(const std::array<uint32_t, 4>& key, const std::array<uint32_t, 4>& iv);  // k0.., IV0.. of the specification
+  void start(const std::array<uint32_t, 4>& key,
+             const std::array<uint32_t, 4>& iv);  // k0.., IV0.. of the specification
   uint32_t next();
   void save(uint8_t out[76]) const;  // s0..s15, R1..R3
   void load(const uint8_t in[76]);

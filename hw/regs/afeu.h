@@ -21,7 +21,9 @@ inline constexpr EnumName kAfeuModeNames[] = {
     {0x00, "RC4, key"}, {0x02, "RC4, key, dump"}, {0x05, "RC4, context"}, {0x07, "RC4, context, dump"}};
 
 inline constexpr Field kAfeuModeFields[] = {
-    {.name = "CS", .bits = lo(0x04), .doc = "The context comes through the FIFO, before the data; only with PP, else ME."},
+    {.name = "CS",
+     .bits = lo(0x04),
+     .doc = "The context comes through the FIFO, before the data; only with PP, else ME."},
     {.name = "DC", .bits = lo(0x02), .doc = "Dump the context through the FIFO, after the data."},
     {.name = "PP", .bits = lo(0x01), .doc = "Inhibit the permutation: the S-box is not made from the key."},
 };
@@ -34,11 +36,8 @@ inline constexpr Register kAfeuStatus = renamed(kEuStatus, "AFEUSR");
 inline constexpr Register kAfeuInterruptStatus = renamed(kEuInterruptStatus, "AFEUISR");
 inline constexpr Register kAfeuInterruptControl = renamed(kEuInterruptControl, "AFEUICR");
 inline constexpr Register kAfeuGo = renamed(kEuGo, "AFEUEUG");
-inline constexpr Register kAfeuContext{.name = "AFEUCTX",
-                                       .offset_bytes = 0x100,
-                                       .doc = "S-box.",
-                                       .source = "T23",
-                                       .size_bytes = 0x100};
+inline constexpr Register kAfeuContext{
+    .name = "AFEUCTX", .offset_bytes = 0x100, .doc = "S-box.", .source = "T23", .size_bytes = 0x100};
 inline constexpr Register kAfeuPointers{.name = "AFEUPTR",
                                         .offset_bytes = 0x200,
                                         .doc = "Context pointers: i and j in the first two bytes (ASSUMED).",
@@ -55,9 +54,18 @@ inline constexpr Register kAfeuKey2{.name = "AFEUKEY2",
                                     .access = Access::WriteOnly};
 inline constexpr Register kAfeuFifo = renamed(kEuFifo, "AFEUFIFO");
 
-inline constexpr Register kAfeuRegisters[] = {kAfeuMode,   kAfeuKeySize,         kAfeuDataSize,         kAfeuResetControl,
-                                              kAfeuStatus, kAfeuInterruptStatus, kAfeuInterruptControl, kAfeuGo,
-                                              kAfeuContext, kAfeuPointers,       kAfeuKey1,             kAfeuKey2,
+inline constexpr Register kAfeuRegisters[] = {kAfeuMode,
+                                              kAfeuKeySize,
+                                              kAfeuDataSize,
+                                              kAfeuResetControl,
+                                              kAfeuStatus,
+                                              kAfeuInterruptStatus,
+                                              kAfeuInterruptControl,
+                                              kAfeuGo,
+                                              kAfeuContext,
+                                              kAfeuPointers,
+                                              kAfeuKey1,
+                                              kAfeuKey2,
                                               kAfeuFifo};
 inline constexpr Block kAfeuBlock{.name = "AFEU", .doc = "RC4 unit.", .registers = kAfeuRegisters};
 static_assert(well_formed(kAfeuBlock));

@@ -4,8 +4,8 @@
 // Mode: ALG chooses the polynomial: 0 the one of IEEE 802.3, 1 Castagnoli's of iSCSI, 2 the one in the control
 // register, 3 the one in the key. CICV compares, RAW leaves the result unmanipulated. [T23]
 // ASSUMED, in all four: 32 bits, data bytes enter least significant bit first, the register starts with ones; the
-// result is complemented, bit-reversed and stored least significant byte first, as it goes over the wire. With RAW it is
-// the register itself, most significant byte first, which another descriptor can take as its context.
+// result is complemented, bit-reversed and stored least significant byte first, as it goes over the wire. With RAW it
+// is the register itself, most significant byte first, which another descriptor can take as its context.
 #pragma once
 #include "hw/regs/eu_common.h"
 
@@ -22,7 +22,8 @@ inline constexpr uint8_t kDynamicCustom = 0x03;
 }  // namespace crcu_mode
 inline constexpr uint32_t kCrc32Polynomial = 0x04c11db7, kCrc32cPolynomial = 0x1edc6f41;
 
-inline constexpr EnumName kCrcuModeNames[] = {{0, "CRC-32"}, {1, "CRC-32C"}, {2, "static custom"}, {3, "dynamic custom"}};
+inline constexpr EnumName kCrcuModeNames[] = {
+    {0, "CRC-32"}, {1, "CRC-32C"}, {2, "static custom"}, {3, "dynamic custom"}};
 
 inline constexpr Field kCrcuModeFields[] = {
     {.name = "RAW", .bits = lo(0x80), .doc = "Leave the result unmanipulated."},
@@ -48,11 +49,8 @@ inline constexpr Register kCrcuControl{.name = "CRCUCR",
 inline constexpr Field kCrcuIcvSizeFields[] = {
     {.name = "BYTES", .bits = lo(0xff), .doc = "Bytes to compare; 0 = all four."},
 };
-inline constexpr Register kCrcuIcvSize{.name = "CRCUICVS",
-                                       .offset_bytes = 0x40,
-                                       .fields = kCrcuIcvSizeFields,
-                                       .doc = "ICV size.",
-                                       .source = "T23"};
+inline constexpr Register kCrcuIcvSize{
+    .name = "CRCUICVS", .offset_bytes = 0x40, .fields = kCrcuIcvSizeFields, .doc = "ICV size.", .source = "T23"};
 inline constexpr Register kCrcuGo = renamed(kEuGo, "CRCUEUG");
 inline constexpr Register kCrcuContext{.name = "CRCUCTX",
                                        .offset_bytes = 0x108,
@@ -65,9 +63,9 @@ inline constexpr Register kCrcuKey{.name = "CRCUKEY",
                                    .access = Access::WriteOnly};
 inline constexpr Register kCrcuFifo = renamed(kEuFifo, "CRCUFIFO");
 
-inline constexpr Register kCrcuRegisters[] = {kCrcuMode,    kCrcuKeySize,         kCrcuDataSize,         kCrcuResetControl,
-                                              kCrcuControl, kCrcuStatus,          kCrcuInterruptStatus,  kCrcuInterruptControl,
-                                              kCrcuIcvSize, kCrcuGo,              kCrcuContext,          kCrcuKey,
+inline constexpr Register kCrcuRegisters[] = {kCrcuMode,    kCrcuKeySize, kCrcuDataSize,        kCrcuResetControl,
+                                              kCrcuControl, kCrcuStatus,  kCrcuInterruptStatus, kCrcuInterruptControl,
+                                              kCrcuIcvSize, kCrcuGo,      kCrcuContext,         kCrcuKey,
                                               kCrcuFifo};
 inline constexpr Block kCrcuBlock{.name = "CRCU", .doc = "CRC unit.", .registers = kCrcuRegisters};
 static_assert(well_formed(kCrcuBlock));

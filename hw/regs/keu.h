@@ -37,23 +37,24 @@ inline constexpr Register kKeuStatus = renamed(kEuStatus, "KEUSR");
 inline constexpr Register kKeuInterruptStatus = renamed(kEuInterruptStatus, "KEUISR");
 inline constexpr Register kKeuInterruptControl = renamed(kEuInterruptControl, "KEUICR");
 inline constexpr Register kKeuF9Mac{.name = "KEUMAC",
-                                  .offset_bytes = 0x48,
-                                  .doc = "f9 MAC, in the low word.",
-                                  .source = "T23",
-                                  .access = Access::ReadOnly};
+                                    .offset_bytes = 0x48,
+                                    .doc = "f9 MAC, in the low word.",
+                                    .source = "T23",
+                                    .access = Access::ReadOnly};
 inline constexpr Register kKeuGo = renamed(kEuGo, "KEUEUG");
 inline constexpr Register kKeuIv1{.name = "KEUIV1",
-                                .offset_bytes = 0x100,
-                                .doc = "IV 1: COUNT in HI; bearer and direction in LO.",
-                                .source = "T23, USP"};
-inline constexpr Register kKeuIcvIn{.name = "KEUICVI",
-                                  .offset_bytes = 0x108,
-                                  .doc = "Received MAC, in LO.",
+                                  .offset_bytes = 0x100,
+                                  .doc = "IV 1: COUNT in HI; bearer and direction in LO.",
                                   .source = "T23, USP"};
+inline constexpr Register kKeuIcvIn{
+    .name = "KEUICVI", .offset_bytes = 0x108, .doc = "Received MAC, in LO.", .source = "T23, USP"};
 inline constexpr Register kKeuIv2{
     .name = "KEUIV2", .offset_bytes = 0x110, .doc = "IV 2: FRESH in LO.", .source = "T23, USP"};
-inline constexpr Register kKeuContext{
-    .name = "KEUCTX", .offset_bytes = 0x118, .doc = "Contexts 1 to 6: state between pieces.", .source = "T23", .size_bytes = 0x30};
+inline constexpr Register kKeuContext{.name = "KEUCTX",
+                                      .offset_bytes = 0x118,
+                                      .doc = "Contexts 1 to 6: state between pieces.",
+                                      .source = "T23",
+                                      .size_bytes = 0x30};
 inline constexpr Register kKeuKey{.name = "KEUKEY",
                                   .offset_bytes = 0x400,
                                   .doc = "Confidentiality key, then integrity key, 16 bytes each (order ASSUMED).",
@@ -62,10 +63,10 @@ inline constexpr Register kKeuKey{.name = "KEUKEY",
                                   .size_bytes = 0x20};
 inline constexpr Register kKeuFifo = renamed(kEuFifo, "KEUFIFO");
 
-inline constexpr Register kKeuRegisters[] = {kKeuMode,   kKeuKeySize,         kKeuDataSize,         kKeuResetControl,
-                                             kKeuStatus, kKeuInterruptStatus, kKeuInterruptControl, kKeuF9Mac,
-                                             kKeuGo,     kKeuIv1,             kKeuIcvIn,            kKeuIv2,
-                                             kKeuContext, kKeuKey,            kKeuFifo};
+inline constexpr Register kKeuRegisters[] = {
+    kKeuMode,  kKeuKeySize, kKeuDataSize, kKeuResetControl, kKeuStatus, kKeuInterruptStatus, kKeuInterruptControl,
+    kKeuF9Mac, kKeuGo,      kKeuIv1,      kKeuIcvIn,        kKeuIv2,    kKeuContext,         kKeuKey,
+    kKeuFifo};
 inline constexpr Block kKeuBlock{.name = "KEU", .doc = "KASUMI unit.", .registers = kKeuRegisters};
 static_assert(well_formed(kKeuBlock));
 

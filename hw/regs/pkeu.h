@@ -84,7 +84,9 @@ inline constexpr Register kPkeuKeySize{.name = "PKEUKSR",
                                        .doc = "Key size: that of E.",
                                        .source = "T23"};
 inline constexpr Field kPkeuDataSizeFields[] = {
-    {.name = "BITS", .bits = lo(0xfff), .doc = "ASSUMED: size of N in bits, 97 to 2048 (curves: to 511); otherwise DSE."},
+    {.name = "BITS",
+     .bits = lo(0xfff),
+     .doc = "ASSUMED: size of N in bits, 97 to 2048 (curves: to 511); otherwise DSE."},
 };
 inline constexpr Register kPkeuDataSize{.name = "PKEUDSR",
                                         .offset_bytes = 0x10,

@@ -40,7 +40,9 @@ inline constexpr Field kRnguInterruptFields[] = {
     {.name = "IE", .bits = lo(0x1000), .doc = "Internal error."},
     {.name = "CE", .bits = lo(0x400), .doc = "A register was written while a channel holds the unit."},
     {.name = "ME", .bits = lo(0x80), .doc = "Mode not zero."},
-    {.name = "AE", .bits = lo(0x40), .doc = "Address error, also half a FIFO word read twice or in the wrong order. [OCF]"},
+    {.name = "AE",
+     .bits = lo(0x40),
+     .doc = "Address error, also half a FIFO word read twice or in the wrong order. [OCF]"},
     {.name = "OFU", .bits = lo(0x2), .doc = "Output FIFO underflow: read while empty."},
 };
 inline constexpr Register kRnguInterruptStatus{.name = "RNGUISR",
@@ -61,9 +63,8 @@ inline constexpr Register kRnguFifo{.name = "RNGUFIFO",
                                     .access = Access::ReadOnly,
                                     .size_bytes = 0x800};
 
-inline constexpr Register kRnguRegisters[] = {kRnguMode,   kRnguDataSize,        kRnguResetControl,
-                                              kRnguStatus, kRnguInterruptStatus, kRnguInterruptControl,
-                                              kRnguFifo};
+inline constexpr Register kRnguRegisters[] = {
+    kRnguMode, kRnguDataSize, kRnguResetControl, kRnguStatus, kRnguInterruptStatus, kRnguInterruptControl, kRnguFifo};
 inline constexpr Block kRnguBlock{.name = "RNGU", .doc = "Random number unit.", .registers = kRnguRegisters};
 static_assert(well_formed(kRnguBlock));
 

@@ -34,19 +34,17 @@ inline constexpr Register kSteuStatus = renamed(kEuStatus, "STEUSR");
 inline constexpr Register kSteuInterruptStatus = renamed(kEuInterruptStatus, "STEUISR");
 inline constexpr Register kSteuInterruptControl = renamed(kEuInterruptControl, "STEUICR");
 inline constexpr Register kSteuF9Mac{.name = "STEUMAC",
-                                  .offset_bytes = 0x48,
-                                  .doc = "f9 MAC, in the low word.",
-                                  .source = "T23",
-                                  .access = Access::ReadOnly};
+                                     .offset_bytes = 0x48,
+                                     .doc = "f9 MAC, in the low word.",
+                                     .source = "T23",
+                                     .access = Access::ReadOnly};
 inline constexpr Register kSteuGo = renamed(kEuGo, "STEUEUG");
 inline constexpr Register kSteuIv1{.name = "STEUIV1",
-                                .offset_bytes = 0x100,
-                                .doc = "IV 1: COUNT in HI; bearer and direction in LO.",
-                                .source = "T23, USP"};
-inline constexpr Register kSteuIcvIn{.name = "STEUICVI",
-                                  .offset_bytes = 0x108,
-                                  .doc = "Received MAC, in LO.",
-                                  .source = "T23, USP"};
+                                   .offset_bytes = 0x100,
+                                   .doc = "IV 1: COUNT in HI; bearer and direction in LO.",
+                                   .source = "T23, USP"};
+inline constexpr Register kSteuIcvIn{
+    .name = "STEUICVI", .offset_bytes = 0x108, .doc = "Received MAC, in LO.", .source = "T23, USP"};
 inline constexpr Register kSteuIv2{
     .name = "STEUIV2", .offset_bytes = 0x110, .doc = "IV 2: FRESH in LO.", .source = "T23, USP"};
 inline constexpr Register kSteuContext{
@@ -63,10 +61,22 @@ inline constexpr Register kSteuKey{.name = "STEUKEY",
                                    .size_bytes = 0x10};
 inline constexpr Register kSteuFifo = renamed(kEuFifo, "STEUFIFO");
 
-inline constexpr Register kSteuRegisters[] = {kSteuMode,   kSteuKeySize,         kSteuDataSize,         kSteuResetControl,
-                                              kSteuStatus, kSteuInterruptStatus, kSteuInterruptControl, kSteuF9Mac,
-                                              kSteuGo,     kSteuIv1,             kSteuIcvIn,            kSteuIv2,
-                                              kSteuContext, kSteuLfsr,           kSteuFsm,              kSteuKey,
+inline constexpr Register kSteuRegisters[] = {kSteuMode,
+                                              kSteuKeySize,
+                                              kSteuDataSize,
+                                              kSteuResetControl,
+                                              kSteuStatus,
+                                              kSteuInterruptStatus,
+                                              kSteuInterruptControl,
+                                              kSteuF9Mac,
+                                              kSteuGo,
+                                              kSteuIv1,
+                                              kSteuIcvIn,
+                                              kSteuIv2,
+                                              kSteuContext,
+                                              kSteuLfsr,
+                                              kSteuFsm,
+                                              kSteuKey,
                                               kSteuFifo};
 inline constexpr Block kSteuBlock{.name = "STEU", .doc = "SNOW 3G unit.", .registers = kSteuRegisters};
 static_assert(well_formed(kSteuBlock));
