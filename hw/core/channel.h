@@ -171,7 +171,7 @@ class Channel {
     state(State::Fetch);
     co_await x_.read(n_, at, 64);
     const uint8_t* raw = e_.memory().at(at, 64);
-    if (!raw) co_return kMdte;
+    if (!raw) co_return bus_error(at);
     std::memcpy(st_.descriptor.data(), raw, 64);
 
     if (const uint32_t bad = e_.check_header(load_be32(raw), d_)) [[unlikely]] {
@@ -179,9 +179,10 @@ class Channel {
       co_return bad;
     }
     const Layout& l = *d_.layout;
+    if (sec1_ && !may_use(d_.primary, d_.secondary)) co_return regs::channel_error::kSerr;
 
     state(State::RequestPrimary);
-    st_.unit_progress = ChannelState::kRequesting;
+    st_.unit_progress |= ChannelState::kRequesting;
     auto asked = x_.now();
     co_await x_.acquire(n_, d_.primary);
     hold(0, d_.primary, asked);
@@ -219,7 +220,7 @@ class Channel {
       const BusAddr a = e_.translate(n_, p.bus_addr());
       co_await x_.read(n_, a, p.length);
       const uint8_t* m = e_.memory().at(a, p.length);
-      if (!m) co_return kMdte;
+      if (!m) co_return bus_error(a);
       std::memcpy(small(role), m, p.length);
       small_size(role) = p.length;
     }
@@ -308,7 +309,7 @@ class Channel {
       const BusAddr a = writable(e_.translate(n_, p.bus_addr()));
       co_await x_.write(n_, a, size);
       uint8_t* m = e_.memory().at(a, size);
-      if (!m) co_return kMdte;
+      if (!m) co_return bus_error(a);
       std::memcpy(m, bytes, size);
     }
     release_units(false);
@@ -325,7 +326,7 @@ class Channel {
       co_await x_.write(n_, to, size, wait);
       wait = 0;
       uint8_t* m = e_.memory().at(to, size);
-      if (!m) co_return kMdte;
+      if (!m) co_return bus_error(to);
       m[0] = 0xff;
       if (size == 8) store_be32(m + 4, config & kIwse ? feedback : 0);
     }
@@ -348,6 +349,10 @@ class Channel {
     const PointerDword d = pointer(p.pointer);
     return p.extent ? d.extent : d.length;
   }
+  uint32_t bus_error(BusAddr at) {
+    e_.bus_error(at);
+    return kMdte;
+  }
   Snoop snoop() const {
     const Snoop s = d_.layout->outbound;
     return !d_.word.inbound || s == Snoop::None ? s : s == Snoop::In ? Snoop::Out : Snoop::In;
@@ -368,6 +373,21 @@ class Channel {
   }
 
   // ---- units ----
+
+  /// SEC 1: software can give a unit to one channel (EUACR). Another channel's descriptor that wants it is in error. A
+  /// unit of one's own is asked for all the same, at the same cost (ASSUMED); STAT shows that all had been assigned.
+  bool may_use(regs::Eu first, regs::Eu second) {
+    unsigned own = 0, wanted = 0;
+    for (const regs::Eu eu : {first, second}) {
+      if (eu == regs::Eu::None) continue;
+      ++wanted;
+      const unsigned to = e_.assigned_to(eu);
+      if (to && to != n_ + 1) return false;
+      own += to != 0;
+    }
+    if (own == wanted) st_.unit_progress |= ChannelState::kStatic;
+    return true;
+  }
 
   void hold(unsigned which, regs::Eu eu, uint64_t asked) {
     ExecutionUnit* const u = e_.unit(eu);
@@ -803,7 +823,7 @@ class Channel {
       const auto n = static_cast<uint32_t>(e_.memory().good_bytes(at, want)) / 8 * 8;
       co_await x_.read(n_, at, n ? n : 8);
       const uint8_t* t = n ? e_.memory().at(at, n) : nullptr;
-      if (!t) co_return kMdte;
+      if (!t) co_return bus_error(at);
       std::memcpy(shadow, t, std::min<uint32_t>(n, 32));
       at += n;
       for (uint32_t i = 0; i < n; i += 8) {
@@ -832,7 +852,7 @@ class Channel {
         const uint32_t n = std::min({s.size_bytes - off, limit - at, kAccess});
         co_await x_.read(n_, s.addr + off, n);
         const uint8_t* m = e_.memory().at(s.addr + off, n);
-        if (!m) co_return kMdte;
+        if (!m) co_return bus_error(s.addr + off);
         std::memcpy(to + at, m, n);
         at += n;
         off += n;
@@ -846,7 +866,7 @@ class Channel {
         const uint32_t n = std::min({s.size_bytes - off, size - at, kAccess});
         co_await x_.write(n_, s.addr + off, n);
         uint8_t* m = e_.memory().at(s.addr + off, n);
-        if (!m) co_return kMdte;
+        if (!m) co_return bus_error(s.addr + off);
         std::memcpy(m, from + at, n);
         at += n;
         off += n;
@@ -861,7 +881,7 @@ class Channel {
         const uint32_t n = burst_size(s.addr + off, s.size_bytes - off, burst);
         co_await x_.read(n_, s.addr + off, n);
         const uint8_t* m = e_.memory().at(s.addr + off, n);
-        if (!m) co_return kMdte;
+        if (!m) co_return bus_error(s.addr + off);
         unit.header(m, n);
         off += n;
       }
@@ -966,6 +986,13 @@ class Channel {
       }
     }
   }
+  static BusAddr address_at(const SegmentList& l, uint32_t at) {
+    for (const BusSegment s : l) {
+      if (at < s.size_bytes) return s.addr + at;
+      at -= s.size_bytes;
+    }
+    return 0;
+  }
   uint32_t failing_burst(const SegmentList& l, uint32_t at) const {
     for (const BusSegment s : l) {
       if (at < s.size_bytes) return burst_size(s.addr + at, s.size_bytes - at, stream_.burst);
@@ -989,7 +1016,8 @@ class Channel {
       held_[0]->raise(s.unit_error);
       return kEu;
     }
-    return s.in_fault || s.out_fault ? kMdte : 0;
+    if (s.in_fault || s.out_fault) [[unlikely]] return bus_error(s.out_fault ? address_at(out_, s.out_ok) : address_at(in_, s.in_ok));
+    return 0;
   }
 
   /// Sends bytes [moved_, moved_ + n) of the stream through the units.

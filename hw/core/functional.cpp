@@ -71,7 +71,11 @@ FunctionalEngine::Ready FunctionalEngine::stream(unsigned, Stream& s) {
     p.in = taken < s.process ? in.data() + taken : nullptr;
     p.in_taken = p.out_valid = false;
     u->tick(p);
-    if (p.in_taken) taken += s.block_bytes;
+    if (p.in_taken) {
+      if (s.snoop == Snoop::In) s.listener->process(in.data() + taken, nullptr, s.block_bytes);
+      taken += s.block_bytes;
+    }
+    if (p.out_valid && s.snoop == Snoop::Out) s.listener->process(p.out, nullptr, s.block_bytes);
     if (p.out_valid) out.insert(out.end(), p.out, p.out + s.block_bytes);
   }
   if (p.error) s.unit_error = p.error;

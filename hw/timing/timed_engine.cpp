@@ -519,6 +519,7 @@ void TimedEngine::tick_clocked(Port& p, Clock t) {
       return;
     }
     if (io.in_taken) {
+      if (s.snoop == Snoop::In) s.listener->process(p.fin.data(), nullptr, s.block_bytes);
       p.fin.erase(p.fin.begin(), p.fin.begin() + s.block_bytes);
       p.in_avail -= s.block_bytes;
       p.in_used -= s.block_bytes;
@@ -527,6 +528,7 @@ void TimedEngine::tick_clocked(Port& p, Clock t) {
     }
     if (io.out_valid) {
       const uint32_t kept = std::min(s.block_bytes, p.produce);
+      if (s.snoop == Snoop::Out) s.listener->process(io.out, nullptr, s.block_bytes);
       p.fout.insert(p.fout.end(), io.out, io.out + kept);
       p.out_avail += kept;
       p.out_used -= s.block_bytes - kept;

@@ -37,7 +37,7 @@ TEST_P(OracleCanFail, WhenOneRuleIsOffByOne) {
   for (BenchMemory* m : {&em, &rm}) {
     std::mt19937 g(5);
     for (unsigned c = 0; c < kChannels; ++c)
-      for (unsigned i = 0; i < kSlots; ++i) m->build(c, i, random_shape(g, false), g);
+      for (unsigned i = 0; i < kSlots; ++i) m->build(c, i, random_shape(g, false, &part), g);
   }
   hw::TimedEngine e(part, timing, em.map);
   Log log;
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Each, OracleCanFail,
                                          Twist{"engine.interrupt_clocks=3", false}, Twist{"aesu.block_load_clocks=2", false},
                                          Twist{"deu.rounds_per_clock=0.98", false}, Twist{"engine.reads_in_flight=1", false},
                                          Twist{"engine.reads_in_flight=3", false}, Twist{"engine.fifo_bytes=248", false},
-                                         Twist{"engine.bus_bytes_per_clock=7", false}, Twist{"engine.watchdog_clocks=99999", true}),
+                                         Twist{"engine.bus_bytes_per_clock=7", false}, Twist{"mdeu.block_load_clocks=2", false}, Twist{"mdeu.steps_per_clock=0.98", false}, Twist{"engine.watchdog_clocks=99999", true}),
                          [](const auto& i) {
                            std::string s = *i.param.knob ? i.param.knob : "nothing_changed";
                            for (char& c : s)

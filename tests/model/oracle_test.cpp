@@ -12,7 +12,7 @@
 namespace sec::test {
 namespace {
 
-constexpr uint32_t kConfig = static_cast<uint32_t>(regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE"));
+constexpr uint32_t kConfig = static_cast<uint32_t>(regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") | regs::kCCCR.mask("IWSE"));
 constexpr uint32_t kReset = static_cast<uint32_t>(regs::kCCCR.mask("R") >> 32), kContinue = static_cast<uint32_t>(regs::kCCCR.mask("CON") >> 32);
 
 struct Log : hw::EngineObserver {
@@ -71,10 +71,10 @@ struct Stimuli {
   bool more() const { return left > 0; }
 };
 
-void build(BenchMemory& m, const Scenario& s) {
+void build(BenchMemory& m, const Scenario& s, const regs::Part& part) {
   std::mt19937 g(s.seed * 7919 + 1);
   for (unsigned c = 0; c < kChannels; ++c)
-    for (unsigned i = 0; i < kSlots; ++i) m.build(c, i, random_shape(g, s.faults), g);
+    for (unsigned i = 0; i < kSlots; ++i) m.build(c, i, random_shape(g, s.faults, &part), g);
 }
 
 void configure(hw::Engine& e, unsigned c) { e.write32(regs::kChannelBase(c) + regs::kCCCR.offset_bytes + 4, kConfig); }
@@ -109,12 +109,13 @@ TEST_P(Oracle, EngineEqualsReference) {
   uint64_t bare_hash[2];
   for (int cuts = 0; cuts < 2; ++cuts) {
     BenchMemory m;
-    build(m, s);
+    build(m, s, part);
     hw::TimedEngine e(part, timing, m.map);
     e.set_short_cuts(cuts);
     Log log;
     e.set_observer(&log);
     for (unsigned c = 0; c < kChannels; ++c) configure(e, c);
+    e.write32(regs::kMdeuBase + regs::kEuInterruptControl.offset_bytes + 4, s.seed % 2 ? static_cast<uint32_t>(regs::eu_error::kIce) : 0);
     Stimuli st(s);
     RegisterSide side{e, [&](uint32_t o, uint32_t v) { e.write32(o, v); }};
     while (st.more()) {
@@ -129,9 +130,12 @@ TEST_P(Oracle, EngineEqualsReference) {
 
   // Reference and device in one simulation.
   BenchMemory rm, dm;
-  build(rm, s);
-  build(dm, s);
+  build(rm, s, part);
+  build(dm, s, part);
   Reference ref("reference", part, timing, rm.map);
+  ref.icv_write_back = true;
+  const uint32_t ice = s.seed % 2 ? static_cast<uint32_t>(regs::eu_error::kIce) : 0;  // masked: a wrong ICV is a verdict only
+  ref.mdeu().write32(regs::kEuInterruptControl.offset_bytes + 4, ice);
   hw::SecDevice dev("sec", part, timing);
   dev.memory_map() = dm.map;
   Log log;
@@ -150,6 +154,7 @@ TEST_P(Oracle, EngineEqualsReference) {
   RegisterSide side{dev.engine(), [&](uint32_t o, uint32_t v) { dev.write32(o, v); }};
   sc_core::sc_spawn([&] {
     dev.write32(regs::kControllerBase + regs::kIMR.offset_bytes, 0xff);
+    dev.write32(regs::kMdeuBase + regs::kEuInterruptControl.offset_bytes + 4, ice);
     for (unsigned c = 0; c < kChannels; ++c) dev.write32(regs::kChannelBase(c) + regs::kCCCR.offset_bytes + 4, kConfig);
     while (ds.more()) {
       sc_core::wait(sc_core::sc_time::from_value(ds.clock * period + 2500) - sc_core::sc_time_stamp());
@@ -209,8 +214,8 @@ TEST_P(Fidelity, FunctionalEqualsApprox) {
   for (unsigned round = 0; round < 16; ++round) {
     const Scenario s{seed * 100 + round, "", 0, round % 2 == 1, false, 1};
     BenchMemory fm, tm;
-    build(fm, s);
-    build(tm, s);
+    build(fm, s, part);
+    build(tm, s, part);
     hw::FunctionalEngine f(part, timing, fm.map);
     hw::TimedEngine t(part, timing, tm.map);
     Log fl, tl;

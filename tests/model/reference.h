@@ -1,5 +1,5 @@
 // The slow, obviously right reference of the cycle-approximate engine: SystemC threads, one kernel event per
-// burst and per block, every byte moved when its burst moves. It shares the registers' encoding and the units' arithmetic with
+// burst and per block, every byte moved when its burst moves, and a second unit fed with each block that it listens to. It shares the registers' encoding and the units' arithmetic with
 // the engine, and nothing of its timing or bookkeeping. Kept for good as the oracle: same completion clocks, same order,
 // same memory.
 //
@@ -12,8 +12,7 @@
 #include <systemc>
 
 #include "hw/core/engine.h"
-#include "hw/eu/aesu.h"
-#include "hw/eu/deu.h"
+#include "hw/eu/units.h"
 #include "tests/model/bench_memory.h"
 
 namespace sec::test {
@@ -32,7 +31,8 @@ class Reference : public sc_core::sc_module {
   uint64_t inject[kChannels] = {~0ull, ~0ull, ~0ull, ~0ull};
 
   Reference(sc_core::sc_module_name name, const regs::Part& part, const hw::Timing& t, hw::MemoryMap& m)
-      : sc_module(name), part_(part), k_(t), m_(m), aesu_(std::make_unique<hw::Aesu>(t)), deu_(std::make_unique<hw::Deu>(t)) {
+      : sc_module(name), part_(part), k_(t), m_(m) {
+    for (unsigned u = 0; u < kUnits; ++u) eu_[u] = hw::make_unit(kCodes[u], part, t);
     for (unsigned i = 0; i < kChannels; ++i) {
       c_.push_back(std::make_unique<Chan>());
       spawn(i);
@@ -91,10 +91,10 @@ class Reference : public sc_core::sc_module {
     uint32_t r_n = 0, w_n = 0;
     // stream
     bool streaming = false, write_failed = false;
-    hw::ExecutionUnit* unit = nullptr;
+    hw::ExecutionUnit *unit = nullptr, *second = nullptr;
+    bool second_hears_input = false;
     uint32_t startup = 0;
     std::vector<Burst> in, out;
-    uint32_t limit_in = 0, limit_out = 0;   // bytes that may be processed / written
     std::deque<uint8_t> in_fifo, out_fifo;  // data that is really there
     uint32_t in_used = 0, out_used = 0, reads_out = 0, todo = 0, produce = 0;
     bool reader_done = true, unit_done = true, writer_done = true;
@@ -216,6 +216,36 @@ class Reference : public sc_core::sc_module {
       if (error) return;
     }
   }
+  using Pieces = std::vector<std::pair<BusAddr, uint32_t>>;
+  using Pointer = regs::PointerDword;
+  static int unit_of(unsigned code) {
+    for (unsigned u = 0; u < kUnits; ++u)
+      if (static_cast<unsigned>(kCodes[u]) == code) return static_cast<int>(u);
+    return code == static_cast<unsigned>(regs::Eu::MdeuB) ? 2 : -1;
+  }
+  void get_unit(unsigned i, int u) {
+    unit_[u].asking |= 1u << i;
+    ask_unit();
+    sc_core::wait(c_[i]->unit_given);
+    sleep(k_.grant);
+  }
+  /// A key or an IV.
+  uint32_t small(unsigned i, Pointer p, std::vector<uint8_t>& v) {
+    v.clear();
+    if (!p.length) return 0;
+    read(i, p.address, p.length);
+    const uint8_t* m = m_.at(p.address, p.length);
+    if (!m) return regs::channel_error::kMdte;
+    v.assign(m, m + p.length);
+    return 0;
+  }
+  uint32_t put(unsigned i, BusAddr a, const uint8_t* bytes, uint32_t n) {
+    write(i, a, n);
+    uint8_t* m = m_.at(a, n);
+    if (!m) return regs::channel_error::kMdte;
+    std::memcpy(m, bytes, n);
+    return 0;
+  }
   uint32_t descriptor(unsigned i, BusAddr at) {
     namespace e = regs::channel_error;
     Chan& c = *c_[i];
@@ -225,62 +255,130 @@ class Reference : public sc_core::sc_module {
     if (!raw) return e::kMdte;
     const regs::Descriptor d = regs::Descriptor::load(raw);
     const regs::HeaderWord h = regs::HeaderWord::decode(d.header);
-    const bool aes = h.sel0 == 6;
-    if (!part_.has_type(h.type) || h.type > 2 || h.type == 1 || h.sel1 || (h.type == 0 && !aes)) return e::kIdh;
-    if (!aes && h.sel0 != 2) return e::kIeu;
-    Unit& u = unit_[aes ? 0 : 1];
-    u.asking |= 1u << i;
-    ask_unit();
-    sc_core::wait(c.unit_given);
-    sleep(k_.grant);
+    const int first = unit_of(h.sel0), second = unit_of(h.sel1);
+    const bool esp = h.type == 1, pair = esp || h.type == 4, hash = first == 2;
+    if (!part_.has_type(h.type) || (h.type > 2 && !pair)) return e::kIdh;
+    if (pair ? hash || second != 2 : h.sel1 != 0 || (h.type == 0 && first != 0)) return e::kIdh;
+    if (first < 0 || !eu_[first] || !part_.has(static_cast<regs::Eu>(h.sel0)) || (pair && !part_.has(static_cast<regs::Eu>(h.sel1)))) return e::kIeu;
+    get_unit(i, first);
+    if (pair) get_unit(i, second);
     sleep(k_.unit_reset);
-    c.unit = aes ? static_cast<hw::ExecutionUnit*>(aesu_.get()) : deu_.get();
+    c.unit = eu_[first].get();
+    c.second = pair ? eu_[second].get() : nullptr;
+    c.second_hears_input = h.inbound;
     c.unit->reset_for_channel();
-    uint8_t iv[16] = {}, key[128] = {};
-    if (d.ptr[1].length) {
-      read(i, d.ptr[1].address, d.ptr[1].length);
-      if (!m_.at(d.ptr[1].address, d.ptr[1].length)) return e::kMdte;
-      std::memcpy(iv, m_.at(d.ptr[1].address, d.ptr[1].length), d.ptr[1].length);
+    if (pair) c.second->reset_for_channel();
+
+    // What the pointers are, type by type.
+    const Pointer none{}, hash_key = pair ? d.ptr[0] : none, header = pair ? d.ptr[1] : none, iv = pair ? d.ptr[esp ? 2 : 3] : d.ptr[1],
+                  key = pair ? d.ptr[esp ? 3 : 2] : d.ptr[2], in = d.ptr[pair ? 4 : 3], out = hash ? none : d.ptr[pair ? 5 : 4];
+    const uint32_t icv_in = esp ? in.extent : hash ? d.ptr[4].length : 0, icv_out = esp ? out.extent : 0;
+
+    std::vector<uint8_t> hash_key_v, iv_v, key_v;
+    if (const uint32_t x = small(i, hash_key, hash_key_v)) return x;
+    if (const uint32_t x = esp || !pair ? small(i, iv, iv_v) : small(i, key, key_v)) return x;
+    if (const uint32_t x = esp || !pair ? small(i, key, key_v) : small(i, iv, iv_v)) return x;
+    if (c.unit->begin({.mode = h.mode0,
+                       .code = static_cast<regs::Eu>(h.sel0),
+                       .key = key_v.data(),
+                       .key_bytes = static_cast<uint32_t>(key_v.size()),
+                       .context = iv_v.data(),
+                       .context_bytes = static_cast<uint32_t>(iv_v.size()),
+                       .data_bytes = in.length,
+                       .icv_bytes = pair ? 0 : icv_in}))
+      return e::kEu;
+    if (pair && c.second->begin({.mode = h.mode1,
+                                 .code = static_cast<regs::Eu>(h.sel1),
+                                 .key = hash_key_v.data(),
+                                 .key_bytes = static_cast<uint32_t>(hash_key_v.size()),
+                                 .header_bytes = header.length,
+                                 .data_bytes = in.length,
+                                 .icv_bytes = icv_in}))
+      return e::kEu;
+
+    Pieces header_l, in_l, icv_in_l, out_l, icv_out_l, nothing;
+    if (header.length)
+      if (const uint32_t x = list(i, header, 0, header_l, nothing, true)) return x;
+    if (const uint32_t x = list(i, in, esp ? icv_in : 0, in_l, icv_in_l, true)) return x;
+    if (!hash)
+      if (const uint32_t x = list(i, out, icv_out, out_l, icv_out_l, false)) return x;
+    for (auto [a, n] : header_l)
+      while (n) {
+        const uint32_t k = std::min<uint32_t>(64 - a % 64, n);
+        read(i, a, k);
+        if (!m_.at(a, k)) return e::kMdte;
+        c.second->header(m_.at(a, k), k);
+        a += k, n -= k;
+      }
+    if (const uint32_t x = run_stream(i, in_l, in.length, out_l, out.length)) return x;
+    if (hash && icv_in) icv_in_l.push_back({d.ptr[4].address, icv_in});
+    hw::ExecutionUnit& judge = pair ? *c.second : *c.unit;
+    std::vector<uint8_t> received;
+    for (auto [a, n] : icv_in_l) {
+      read(i, a, n);
+      if (!m_.at(a, n)) return e::kMdte;
+      received.insert(received.end(), m_.at(a, n), m_.at(a, n) + n);
     }
-    read(i, d.ptr[2].address, d.ptr[2].length);
-    if (!m_.at(d.ptr[2].address, d.ptr[2].length)) return e::kMdte;
-    std::memcpy(key, m_.at(d.ptr[2].address, d.ptr[2].length), d.ptr[2].length);
-    if (c.unit->begin({.mode = h.mode0, .key = key, .key_bytes = d.ptr[2].length, .context = iv, .context_bytes = d.ptr[1].length, .data_bytes = d.ptr[3].length})) return e::kEu;
-    std::vector<std::pair<BusAddr, uint32_t>> in, out;
-    if (const uint32_t x = list(i, d.ptr[3], in, true)) return x;
-    if (const uint32_t x = list(i, d.ptr[4], out, false)) return x;
-    const uint32_t x = run_stream(i, in, d.ptr[3].length, out, d.ptr[4].length);
-    if (x) return x;
-    if (d.ptr[5].length) {
-      write(i, d.ptr[5].address, d.ptr[5].length);
-      uint8_t ctx[16];
-      c.unit->context(ctx, d.ptr[5].length);
-      std::memcpy(m_.at(d.ptr[5].address, d.ptr[5].length), ctx, d.ptr[5].length);
+    if (icv_in) judge.set_received_icv(received.data(), icv_in);
+    const uint32_t drain = std::max(c.unit->finish_clocks(), pair ? c.second->finish_clocks() : 0);
+    if (drain) sleep(drain);
+    const uint32_t bad = c.unit->finish() | (pair ? c.second->finish() : 0);
+    if (bad) return e::kEu;
+
+    uint8_t bytes[128] = {};
+    const auto store = [&](Pointer p, bool icv) -> uint32_t {
+      if (!p.length) return 0;
+      std::memset(bytes, 0, sizeof bytes);
+      if (icv)
+        judge.icv(bytes, p.length);
+      else
+        c.unit->context(bytes, p.length);
+      return put(i, p.address, bytes, p.length);
+    };
+    judge.icv(bytes, icv_out);
+    uint32_t done = 0;
+    for (auto [a, n] : icv_out_l) {
+      if (const uint32_t x = put(i, a, bytes + done, n)) return x;
+      done += n;
     }
-    u.holder = -1;
+    if (!pair)
+      if (const uint32_t x = store(d.ptr[5], false)) return x;
+    if (pair)
+      if (const uint32_t x = store(d.ptr[6], !esp)) return x;
+    const uint32_t verdict = (pair ? 0u : static_cast<uint32_t>(c.unit->verdict()) << 27) | (pair ? static_cast<uint32_t>(c.second->verdict()) << 19 : 0u);
+    unit_[first].holder = -1;
+    if (pair) unit_[second].holder = -1;
     ask_unit();
     if (write_back) {
-      write(i, at, 4, k_.interrupt);
+      const bool both = icv_write_back && verdict;
+      write(i, at, both ? 8 : 4, k_.interrupt);
       *m_.at(at, 1) = 0xff;
+      if (both) store_be32(m_.at(at + 4, 4), verdict);
     } else {
       sleep(k_.interrupt);
     }
     return 0;
   }
-  uint32_t list(unsigned i, regs::PointerDword p, std::vector<std::pair<BusAddr, uint32_t>>& l, bool gather) {
+  /// The pieces of a pointer: data in `l`, the extent behind it in `x`.
+  uint32_t list(unsigned i, Pointer p, uint32_t extent, Pieces& l, Pieces& x, bool gather) {
     namespace e = regs::channel_error;
+    const bool sec3 = part_.generation == regs::Generation::Sec3;
     if (!p.jump) {
-      l.push_back({p.address, p.length});
+      if (p.length) l.push_back({p.address, p.length});
+      if (extent) x.push_back({p.address + p.length, extent});
       return 0;
     }
-    const uint32_t mismatch = part_.generation == regs::Generation::Sec3 ? e::kSgml : gather ? e::kGrl : e::kSrl;
+    const uint32_t mismatch = sec3 ? e::kSgml : gather ? e::kGrl : e::kSrl;
+    const uint32_t covered = gather && !sec3 ? 0 : extent;
+    Pieces all;
     BusAddr t = p.address;
-    for (uint32_t left = p.length;;) {
+    bool more = true;
+    for (uint32_t left = p.length + covered; more;) {
       const auto n = static_cast<uint32_t>(m_.good_bytes(t, 32) / 8 * 8);
       read(i, t, n ? n : 8);
       if (!n) return e::kMdte;
       BusAddr next = t + n;
-      for (uint32_t k = 0; k < n; k += 8) {
+      for (uint32_t k = 0; k < n && more; k += 8) {
         const regs::LinkEntry en = regs::LinkEntry::load(m_.at(t + k, 8));
         if (en.is_next()) {
           next = en.address;
@@ -288,13 +386,21 @@ class Reference : public sc_core::sc_module {
         }
         if (!en.length) return e::kSgdlz;
         if (en.length > left) return mismatch;
-        l.push_back({en.address, en.length});
+        all.push_back({en.address, en.length});
         left -= en.length;
-        if (en.is_last()) return left ? mismatch : 0;
-        if (!left) return mismatch;
+        if (en.is_last() ? left != 0 : !left) return mismatch;
+        more = !en.is_last();
       }
       t = next;
     }
+    uint32_t data = p.length;
+    for (auto [a, n] : all) {
+      if (data && n > data) return sec3 ? e::kSgml : gather ? e::kGb : e::kSb;  // a piece of data and extent
+      (data ? l : x).push_back({a, n});
+      data -= data ? n : 0;
+    }
+    if (extent && !covered) x.push_back({l.empty() ? p.address : l.back().first + l.back().second, extent});
+    return 0;
   }
 
   // ---- the stream ----
@@ -328,7 +434,7 @@ class Reference : public sc_core::sc_module {
     }
     c.produce = std::min(out_bytes, c.todo);
     truncate(c.out, c.produce);
-    c.startup = c.unit->startup_clocks();
+    c.startup = std::max(c.unit->startup_clocks(), c.second ? c.second->startup_clocks() : 0);
     c.in_used = c.out_used = c.reads_out = 0;
     c.in_fifo.clear();
     c.out_fifo.clear();
@@ -401,19 +507,27 @@ class Reference : public sc_core::sc_module {
     for (;;) {
       sc_core::wait(c.start);
       uint64_t ready = clock() + c.startup;
-      const uint32_t block = c.todo ? c.unit->block_bytes() : 1;
+      // A pair goes on together: as many bytes as the larger block has, in the time of the slower unit.
+      uint32_t block = 1, clocks = 1;
+      if (c.todo) {
+        block = std::max(c.unit->block_bytes(), c.second ? c.second->block_bytes() : 0);
+        clocks = block / c.unit->block_bytes() * c.unit->block_clocks();
+        if (c.second) clocks = std::max(clocks, block / c.second->block_bytes() * c.second->block_clocks());
+      }
       while (c.todo) {
         const uint32_t n = std::min(block, c.todo);
         while (c.in_fifo.size() < n || k_.fifo_bytes - c.out_used < n) sc_core::wait(c.change);
-        uint8_t data[16];
+        uint8_t data[128];
         std::copy_n(c.in_fifo.begin(), n, data);
         c.in_fifo.erase(c.in_fifo.begin(), c.in_fifo.begin() + n);
         c.in_used -= n;
         c.out_used += n;
         c.todo -= n;
         c.change.notify();
-        sleep_until(std::max(clock(), ready) + c.unit->block_clocks());
-        c.unit->process(data, data, n);
+        sleep_until(std::max(clock(), ready) + clocks);
+        if (c.second && c.second_hears_input) c.second->process(data, nullptr, n);
+        c.unit->process(data, c.unit->writes_output() ? data : nullptr, n);
+        if (c.second && !c.second_hears_input) c.second->process(data, nullptr, n);
         const uint32_t kept = std::min(n, c.produce);
         c.out_fifo.insert(c.out_fifo.end(), data, data + kept);
         c.out_used -= n - kept;
@@ -451,16 +565,19 @@ class Reference : public sc_core::sc_module {
   }
 
  public:
-  bool write_back = true;  // CDWE
+  bool write_back = true;       // CDWE
+  bool icv_write_back = false;  // IWSE
+  hw::ExecutionUnit& mdeu() { return *eu_[2]; }
 
  private:
   const regs::Part& part_;
   const hw::Clocks k_;
   hw::MemoryMap& m_;
-  std::unique_ptr<hw::Aesu> aesu_;
-  std::unique_ptr<hw::Deu> deu_;
+  static constexpr unsigned kUnits = 3;
+  static constexpr regs::Eu kCodes[kUnits] = {regs::Eu::Aesu, regs::Eu::Deu, regs::Eu::MdeuA};
+  std::unique_ptr<hw::ExecutionUnit> eu_[kUnits];
   std::vector<std::unique_ptr<Chan>> c_;
-  Unit unit_[2];
+  Unit unit_[kUnits];
   sc_core::sc_event bus_event_, unit_event_;
   uint64_t bus_free_ = 0;
   uint32_t snap_w_ = 0, snap_r_ = 0;
