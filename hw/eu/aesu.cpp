@@ -171,7 +171,7 @@ uint32_t Aesu::prepare() {
   }
   if (kind_ == Kind::Xor) {
     if (data_bytes_ == 0 || header_bytes_ % data_bytes_) return kDse;  // sources of one size
-    block_clocks_ = load_clocks_ * static_cast<uint32_t>(1 + header_bytes_ / data_bytes_);
+    block_clocks_ = load_clocks_;
     sum_.assign(header_bytes_ ? data_bytes_ : 0, 0);
     return 0;
   }

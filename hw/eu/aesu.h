@@ -22,7 +22,7 @@
 //
 // Costs: one AES operation per block, CCM two (cipher and MAC). GCM's multiplier keeps up with the cipher. Before the data: key
 // expansion to decrypt (ECB, CBC, LRW without RDK); CMAC one block (subkeys), XCBC three; CCM B0, A0 and the AAD; GCM H, J0 and
-// the AAD; behind them GCM's block of lengths. XOR: one block load per source. All ASSUMED.
+// the AAD; behind them GCM's block of lengths. XOR: one block load for each block of each source. All ASSUMED.
 //
 // UNMODELLED: IM with CMAC and XCBC (mode error, counted); a MAC in pieces goes by the chaining value as context.
 #pragma once

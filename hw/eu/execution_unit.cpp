@@ -152,9 +152,7 @@ uint32_t ExecutionUnit::read32(uint32_t offset, bool peek) {
     slave_run();
     return v;
   }
-  // Write-only and reserved space reads as zero (ASSUMED); a strict unit takes it for an address error.
-  if (strict_ && !peek) raise(kAe);
-  return 0;
+  return 0;  // write-only and reserved space reads as zero (ASSUMED)
 }
 
 void ExecutionUnit::write32(uint32_t offset, uint32_t value) {

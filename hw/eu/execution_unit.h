@@ -117,9 +117,6 @@ class ExecutionUnit {
   }
   void set_owned_by_channel(bool on) { owned_ = on; }
   bool owned_by_channel() const { return owned_; }
-  /// Reads of write-only and reserved addresses raise AE instead of giving zero. Off unless asked for: nothing public
-  /// says what hardware does.
-  void set_strict(bool on) { strict_ = on; }
 
   uint32_t interrupt_status() const { return isr_; }
   uint32_t interrupt_control() const { return icr_; }
@@ -172,7 +169,7 @@ class ExecutionUnit {
   uint32_t base_;
   UnitWindows windows_;
   uint32_t isr_ = 0, icr_ = 0;
-  bool owned_ = false, strict_ = false;
+  bool owned_ = false;
   uint32_t key_written_ = 0;  // bytes of key_ that are not zero
   // slave mode
   bool size_written_ = false, done_ = false, halted_ = false;

@@ -168,26 +168,5 @@ TEST(Units, NothingIsLeftForTheNextUser) {
   }
 }
 
-TEST(Units, StrictReads) {
-  for (const Eu code : {Eu::Deu, Eu::Aesu, Eu::MdeuA}) {
-    const auto u = unit_of("p2020", code);
-    for (const uint32_t o : {0x48u, 0x50u, 0x404u, 0x600u}) {
-      u->reset_for_channel();
-      EXPECT_EQ(u->read32(o), 0u);
-      EXPECT_EQ(u->interrupt_status(), 0u) << "zero, and no complaint";
-      u->set_strict(true);
-      u->read32(o, true);
-      EXPECT_EQ(u->interrupt_status(), 0u) << "a look has no effect";
-      EXPECT_EQ(u->read32(o), 0u);
-      EXPECT_EQ(u->interrupt_status(), ee::kAe) << o;
-      u->set_strict(false);
-    }
-    u->reset_for_channel();
-    u->set_strict(true);
-    for (const regs::Register* r : {&regs::kEuMode, &regs::kEuKeySize, &regs::kEuDataSize, &regs::kEuStatus, &regs::kEuInterruptStatus, &regs::kEuInterruptControl}) u->read32(r->offset_bytes + 4);
-    EXPECT_EQ(u->interrupt_status(), 0u);
-  }
-}
-
 }  // namespace
 }  // namespace sec::test
