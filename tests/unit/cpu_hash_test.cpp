@@ -1,6 +1,9 @@
 // Hashes and HMACs of every CPU back end against published vectors, whole and cut in odd pieces.
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "driver/crypto/vectors.h"
 #include "tests/support/crypto_run.h"
 #include "tests/unit/cpu_support.h"
 
@@ -108,6 +111,183 @@ TEST_P(CpuHash, EmptyShortAndLong) {
       if (HasFailure()) return;
     }
   }
+}
+
+TEST_P(CpuHash, NistCmac) {
+  if (vectors_dir().empty()) GTEST_SKIP() << kNoVectors;
+  auto t = registry_->alloc_hash("cmac(aes)");
+  if (!t) GTEST_SKIP() << "not offered";
+  size_t n = 0;
+  for (const auto& file : list_vectors("CMAC", {"aes128.txt", "aes192.txt", "aes256.txt"}))
+    for (const auto& v : load_vectors(file)) {
+      ASSERT_EQ(t->set_key(v.bytes("KEY")), Status::Ok);
+      check(*t, v.bytes("MESSAGE"), v.text("OUTPUT"), file);
+      ++n;
+    }
+  EXPECT_EQ(n, 12u);
+}
+
+TEST_P(CpuHash, KnownAnswers) {
+  size_t n = 0;
+  for (const auto& v : crypto::hash_vectors()) {
+    auto t = registry_->alloc_hash(std::string(v.algorithm));
+    if (!t) continue;
+    if (!v.key.empty()) {
+      ASSERT_EQ(t->set_key(from_hex(v.key)), Status::Ok) << v.source;
+    }
+    check(*t, from_hex(v.message), std::string(v.digest), std::string(v.algorithm) + " " + std::string(v.source));
+    ++n;
+  }
+  EXPECT_GT(n, 40u);
+}
+
+// In steps of any sizes, moved to other transforms at any point: the same as at once.
+TEST(CpuHashSteps, AnySplitAndAnyMoveGiveTheSameDigest) {
+  auto registry = backend("openssl");
+  size_t algorithms = 0;
+  for (const auto& info : registry->list()) {
+    if (info.type != crypto::AlgorithmType::Hash) continue;
+    ++algorithms;
+    ASSERT_GT(info.state_bytes, 0u) << info.driver;
+    std::mt19937 random(static_cast<unsigned>(info.driver.size()));
+    auto t = registry->alloc_hash(info.driver), other = registry->alloc_hash(info.driver);
+    if (info.name.find('(') != std::string::npos) {
+      const Bytes key(info.max_key_bytes ? info.max_key_bytes : 150, 0x37);
+      ASSERT_EQ(t->set_key(key), Status::Ok);
+      ASSERT_EQ(other->set_key(key), Status::Ok);
+    }
+    for (int round = 0; round < 150; ++round) {
+      Bytes msg(random() % (round % 10 ? 600 : 70000));
+      for (auto& b : msg) b = static_cast<uint8_t>(random());
+      Bytes want(info.digest_bytes), got(info.digest_bytes, 0xee), untouched = got;
+      CutList all(msg.data(), msg.size(), {});
+      crypto::HashRequest r;
+      r.src = &all.list;
+      r.size_bytes = msg.size();
+      r.digest = want.data();
+      ASSERT_EQ(run(*t, r), Status::Ok);
+      crypto::Hash* now = t.get();
+      auto state = now->make_state();
+      ASSERT_TRUE(state);
+      ASSERT_EQ(now->init(*state), Status::Ok);
+      size_t at = 0;
+      bool ended = false;
+      while (!ended) {
+        const size_t block = info.block_bytes, sizes[] = {0, 1, block - 1, block, block + 1, 3 * block, 17, msg.size()};
+        const size_t n = std::min(sizes[random() % 8], msg.size() - at);
+        CutList piece(msg.data() + at, n, random() % 2 ? std::vector<size_t>{} : std::vector<size_t>{5, 60, 1});
+        at += n;
+        r = {};
+        r.src = n ? &piece.list : nullptr;
+        r.size_bytes = n;
+        r.digest = got.data();
+        r.state = state.get();
+        if (at == msg.size() && random() % 2) {
+          ASSERT_EQ(run(*now, &crypto::Hash::finup, r), Status::Ok);
+          ended = true;
+        } else {
+          ASSERT_EQ(run(*now, &crypto::Hash::update, r), Status::Ok);
+          ASSERT_EQ(got, untouched) << info.driver << ": digest written by update";
+          if (at == msg.size()) {
+            r.src = nullptr;
+            r.size_bytes = 0;
+            ASSERT_EQ(run(*now, &crypto::Hash::final, r), Status::Ok);
+            ended = true;
+          } else if (random() % 3 == 0) {
+            Bytes exported(info.state_bytes + 8, 0xdd);
+            ASSERT_EQ(now->export_state(*state, exported.data()), Status::Ok);
+            for (size_t i = info.state_bytes; i < exported.size(); ++i) ASSERT_EQ(exported[i], 0xdd);
+            now = now == t.get() ? other.get() : t.get();
+            state = now->make_state();
+            ASSERT_EQ(now->import_state(*state, exported.data()), Status::Ok);
+          }
+        }
+      }
+      ASSERT_EQ(to_hex(got), to_hex(want)) << info.driver << ", " << msg.size() << " bytes, round " << round;
+    }
+  }
+  EXPECT_EQ(algorithms, 15u);
+}
+
+// Interleaved messages of one transform do not mix; a state thrown away, or begun anew, leaves nothing behind.
+TEST(CpuHashSteps, StatesAreIndependent) {
+  auto registry = backend("openssl");
+  for (const char* name : {"sha1", "hmac(sha512)", "cmac(aes)", "crc32c"}) {
+    auto t = registry->alloc_hash(name);
+    ASSERT_TRUE(t) << name;
+    if (std::string_view(name).find('(') != std::string_view::npos) {
+      ASSERT_EQ(t->set_key(Bytes(16, 1)), Status::Ok);
+    }
+    Bytes msg(300, 0x5c), want(64), a(64), b(64);
+    CutList all(msg.data(), 300, {}), half(msg.data(), 150, {});
+    crypto::HashRequest r;
+    r.src = &all.list;
+    r.size_bytes = 300;
+    r.digest = want.data();
+    ASSERT_EQ(run(*t, r), Status::Ok);
+    auto one = t->make_state(), two = t->make_state(), gone = t->make_state();
+    for (auto* s : {one.get(), two.get(), gone.get()}) ASSERT_EQ(t->init(*s), Status::Ok);
+    r.src = &half.list;
+    r.size_bytes = 150;
+    for (auto* s : {one.get(), two.get(), gone.get(), two.get(), one.get()}) {
+      r.state = s;
+      ASSERT_EQ(run(*t, &crypto::Hash::update, r), Status::Ok);
+    }
+    gone.reset();
+    r.src = nullptr;
+    r.size_bytes = 0;
+    r.state = one.get();
+    r.digest = a.data();
+    ASSERT_EQ(run(*t, &crypto::Hash::final, r), Status::Ok);
+    r.state = two.get();
+    r.digest = b.data();
+    ASSERT_EQ(run(*t, &crypto::Hash::final, r), Status::Ok);
+    EXPECT_EQ(a, want) << name;
+    EXPECT_EQ(b, want) << name;
+    ASSERT_EQ(t->init(*one), Status::Ok);  // a used state
+    r.src = &all.list;
+    r.size_bytes = 300;
+    r.state = one.get();
+    r.digest = a.data();
+    std::fill(a.begin(), a.end(), 0);
+    ASSERT_EQ(run(*t, &crypto::Hash::finup, r), Status::Ok);
+    EXPECT_EQ(a, want) << name;
+  }
+}
+
+TEST(CpuHashSteps, RefusesWhatIsNoState) {
+  auto registry = backend("openssl");
+  for (const char* name : {"md5", "sha1", "sha224", "hmac(sha256)", "sha384", "sha512", "cmac(aes)", "xcbc(aes)"}) {
+    auto t = registry->alloc_hash(name);
+    if (std::string_view(name).find('(') != std::string_view::npos) {
+      auto state = t->make_state();
+      EXPECT_EQ(t->init(*state), Status::NoKey) << name;
+      ASSERT_EQ(t->set_key(Bytes(16, 1)), Status::Ok);
+    }
+    auto state = t->make_state();
+    const Bytes junk(t->info().state_bytes, 0xff);
+    EXPECT_EQ(t->import_state(*state, junk.data()), Status::Invalid) << name;
+    Bytes msg(10), out(64);
+    CutList l(msg.data(), 10, {3});
+    crypto::HashRequest r;
+    r.src = &l.list;
+    r.size_bytes = 11;
+    r.digest = out.data();
+    EXPECT_EQ(run(*t, &crypto::Hash::update, r), Status::Invalid) << name << " without a state";
+    ASSERT_EQ(t->init(*state), Status::Ok);
+    r.state = state.get();
+    EXPECT_EQ(run(*t, &crypto::Hash::update, r), Status::Invalid) << name << ", list too short";
+    EXPECT_EQ(run(*t, &crypto::Hash::finup, r), Status::Invalid) << name << ", list too short";
+  }
+}
+
+// T20: the answers of known-good tools for long messages of zeros.
+TEST_P(CpuHash, LongMessagesOfZeros) {
+  auto t = registry_->alloc_hash("sha256");
+  for (const auto& [n, digest] : std::vector<std::pair<size_t, std::string>>{
+           {32769, "7ef43086d6ff0877a42e27bfa629270eacb2e6a327950020a4e426f0281a1e63"},
+           {65536, "de2f256064a0af797747c2b97505dc0b9f3df0de4f489eac731c23ae9ca9cc31"}})
+    check(*t, Bytes(n), digest, "zeros");
 }
 
 TEST_P(CpuHash, ShortListIsInvalid) {
