@@ -9,16 +9,14 @@
 #include <set>
 #include <vector>
 
-#include "hw/regs/aesu.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
 #include "hw/regs/decode.h"
 #include "hw/regs/descriptor.h"
-#include "hw/regs/deu.h"
 #include "hw/regs/link_table.h"
 #include "hw/regs/map.h"
-#include "hw/regs/mdeu.h"
 #include "hw/regs/roles.h"
+#include "hw/regs/units.h"
 #include "hw/regs/variants.h"
 
 namespace sec::tools {
@@ -137,40 +135,77 @@ std::string mode_table(std::span<const EnumName> names, std::string_view what) {
   return out;
 }
 
+std::string lower(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+std::string unit_page_name(Eu eu) { return fmt::format("registers-{}.md", lower(eu_block(eu)->name)); }
+
+/// The bases of a unit: "0x4000 on SEC 2.x and 3.x, 0x4000 on SEC 1.2, 0x12000 on SEC 1.0".
+std::string bases(Eu eu) {
+  std::string sec1;
+  for (const Part& p : kParts)
+    if (p.sec1() && p.has(eu)) sec1 += fmt::format(", 0x{:04x} on SEC {}", eu_base(p, eu), p.sec_version);
+  return fmt::format("0x{:04x} on SEC 2.x and 3.x{}", eu_base(eu), sec1);
+}
+
+std::string parts_with(Eu eu) {
+  std::string out;
+  for (const Part& p : kParts)
+    if (p.has(eu)) out += fmt::format("{}{}", out.empty() ? "" : ", ", p.name);
+  return out;
+}
+
 std::string index_page() {
   std::string out = markdown_banner() +
                     "\n# Register map\n\n"
-                    "The engine of SEC 2.x and 3.x has one window of 64 KiB in the chip's register space.\n" +
+                    "The engine has one window in the chip's register space: 64 KiB on SEC 2.x and 3.x, less or more on "
+                    "SEC 1.\n"
+                    "What else differs between the generations is on [one page](../explanation/generations.md).\n" +
                     std::string(kLegend) +
                     "\n## Pages\n\n"
-                    "| Block | Base | Page |\n|---|---|---|\n";
-  out +=
-      fmt::format("| Controller | 0x{:04x} | [registers-controller.md](registers-controller.md) |\n", kControllerBase);
+                    "| Block | Base on SEC 2.x and 3.x | Base on SEC 1 | Page |\n|---|---|---|---|\n";
+  out += fmt::format("| Controller | 0x{0:04x} | 0x{0:04x} | [registers-controller.md](registers-controller.md) |\n",
+                     kControllerBase);
+  const Part& one = *find_part("mpc8272");
   out += fmt::format(
-      "| Channels 0-3 | 0x{:04x}, 0x{:04x}, 0x{:04x}, 0x{:04x} | [registers-channel.md](registers-channel.md) |\n",
-      kChannelBase(0), kChannelBase(1), kChannelBase(2), kChannelBase(3));
+      "| Channels 0-3 | 0x{:04x}, 0x{:04x}, 0x{:04x}, 0x{:04x} | 0x{:04x}, 0x{:04x}, 0x{:04x}, 0x{:04x} | "
+      "[registers-channel.md](registers-channel.md) |\n",
+      kChannelBase(0), kChannelBase(1), kChannelBase(2), kChannelBase(3), channel_base(one, 0), channel_base(one, 1),
+      channel_base(one, 2), channel_base(one, 3));
   out += fmt::format(
-      "| Channels on the alternate page (SEC 3.x, MCR[RCAn]) | 0x{:04x}, 0x{:04x}, 0x{:04x}, 0x{:04x} | the same |\n",
+      "| Channels on the alternate page (SEC 3.x, MCR[RCAn]) | 0x{:04x}, 0x{:04x}, 0x{:04x}, 0x{:04x} | - | the same |\n",
       kChannelAliasBase(0), kChannelAliasBase(1), kChannelAliasBase(2), kChannelAliasBase(3));
-  out += fmt::format("| DEU | 0x{:04x} | [registers-deu.md](registers-deu.md) |\n", kDeuBase);
-  out += fmt::format("| AESU | 0x{:04x} | [registers-aesu.md](registers-aesu.md) |\n", kAesuBase);
-  out += fmt::format("| MDEU | 0x{:04x} | [registers-mdeu.md](registers-mdeu.md) |\n", kMdeuBase);
+  for (Eu eu : kUnits) {
+    std::string sec1;
+    for (const Part& p : kParts)
+      if (p.sec1() && p.has(eu))
+        sec1 += fmt::format("{}0x{:04x} ({})", sec1.empty() ? "" : ", ", eu_base(p, eu), p.sec_version);
+    out += fmt::format("| {0} | 0x{1:04x} | {2} | [{3}]({3}) |\n", eu_block(eu)->name, eu_base(eu),
+                       sec1.empty() ? "-" : sec1, unit_page_name(eu));
+  }
   out +=
       "\nDescriptors and link tables, which lie in memory, are in [descriptors.md](descriptors.md).\n"
       "The same tables are in [regs.json](regs.json) for programs.\n";
 
   out +=
-      "\n## Parts\n\n| Part | Chip | SEC | Channels | Fetch FIFO | Units | Interrupts | ID | IP block revision | SEC "
-      "clock |\n"
-      "|---|---|---|---|---|---|---|---|---|---|\n";
+      "\n## Parts\n\n| Part | Chip | SEC | Channels | Fetch FIFO | Units | Types | Window | Interrupts | ID | IP block "
+      "revision | SEC clock |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Part& p : kParts)
-    out += fmt::format("| {} | {} | {} | {} | {} | 0x{:x} | {} | 0x{:016x} | 0x{:016x} | {:.1f} MHz: {} |\n", p.name,
-                       p.chip, p.sec_version, p.channels, p.fetch_fifo_entries, p.exec_units_mask, p.interrupts, p.id,
-                       p.ip_block_revision, static_cast<double>(p.sec_clock_hz) / 1e6, p.clock_source);
+    out += fmt::format("| {} | {} | {} | {} | {} | 0x{:x} | 0x{:08x} | 0x{:x} at 0x{:x} | {} | 0x{:016x} | {} | {:.1f} "
+                       "MHz: {} |\n",
+                       p.name, p.chip, p.sec_version, p.channels, p.fetch_fifo_entries, p.exec_units_mask,
+                       p.descriptor_types_mask, p.window_bytes, p.ccsr_offset, p.interrupts, p.id,
+                       p.ip_block_revision ? fmt::format("0x{:016x}", p.ip_block_revision) : "-",
+                       static_cast<double>(p.sec_clock_hz) / 1e6, p.clock_source);
 
-  for (const Part& p : kParts) {
-    out += fmt::format("\n## All registers of the {}\n\n| Offset | Register | Size | What it is |\n|---|---|---|---|\n",
-                       p.name);
+  // Registers in window order, once for each map: SEC 1.2, 1.0, 2.x and 3.x in their fullest part.
+  for (std::string_view name : {"mpc885", "mpc8272", "mpc8548", "p2020"}) {
+    const Part& p = *find_part(name);
+    out += fmt::format("\n## All registers of the {} (SEC {})\n\n| Offset | Register | Size | What it is |\n|---|---|---|---|\n",
+                       p.name, p.sec_version);
     for (const Location& l : all_registers(p))
       out += fmt::format("| 0x{:04x} | {}.{} | {} | {} |\n", l.offset, l.block, l.name, l.reg->size_bytes, l.reg->doc);
   }
@@ -181,14 +216,23 @@ std::string descriptor_page() {
   std::string out = markdown_banner() +
                     "\n# Descriptors and link tables\n\n"
                     "A descriptor is 64 big-endian bytes: header and feedback word, then seven pointer dwords.\n"
+                    "On SEC 1 it is a header word, seven pointers and the address of the next descriptor.\n"
                     "`secsim decode` shows one in words.\n" +
                     std::string(kLegend);
   for (const Register* r : {&kHeader, &kWriteBack, &kPointer, &kLinkEntry})
     out += fmt::format("\n## {}\n\n{}\nSources {}.\n\n{}", r->name, r->doc, r->source, field_table(*r));
 
+  out +=
+      "\n## SEC 1\n\n"
+      "| Bytes | Content |\n|---|---|\n"
+      "| 0-3 | header: TYPE is the same number, DIR says which side the second unit listens to |\n"
+      "| 4-59 | seven pointers of 8 bytes: reserved 16 bits, length 16 bits, address 32 bits |\n"
+      "| 60-63 | address of the next descriptor, followed with CCCR[NE]; 0 ends the chain |\n\n"
+      "There is no feedback word, no link table and no extent. Sources LX, MOC.\n";
+
   out += "\n## Execution unit codes\n\n| Code | Unit | Base |\n|---|---|---|\n";
   for (Eu eu : {Eu::Afeu, Eu::Deu, Eu::MdeuA, Eu::Rngu, Eu::Pkeu, Eu::Aesu, Eu::Keu, Eu::Crcu, Eu::Steu, Eu::MdeuB})
-    out += fmt::format("| {} | {} | 0x{:04x} |\n", static_cast<unsigned>(eu), eu_name(eu), eu_base(eu));
+    out += fmt::format("| {} | {} | {} |\n", static_cast<unsigned>(eu), eu_name(eu), bases(eu));
 
   out += "\n## Descriptor types\n\n| Type | Name | Parts |\n|---|---|---|\n";
   for (const EnumName& t : kDescriptorTypeNames) {
@@ -347,8 +391,9 @@ std::vector<uint64_t> singles_and_pairs(const Register& r, uint64_t within) {
 }
 
 std::string offset_filter(const Part& part) {
-  std::string out = filter_head(fmt::format("Offset in the register window of the {}.", part.name), "16 bits");
-  for (uint32_t offset = 0; offset < kWindowBytes; offset += 4) {
+  std::string out = filter_head(fmt::format("Offset in the register window of the {}.", part.name),
+                                window_bytes(part) > 0x10000 ? "20 bits" : "16 bits");
+  for (uint32_t offset = 0; offset < window_bytes(part); offset += 4) {
     const auto where = lookup(offset, part);
     if (!where || where->byte_in_register >= 0x80) continue;  // long FIFO windows: their first part
     std::string name = fmt::format("{}.{}", where->block, where->name);
@@ -356,7 +401,7 @@ std::string offset_filter(const Part& part) {
       name += fmt::format("+{:x}", where->byte_in_register);
     else
       name += offset & 4 ? ".LO" : ".HI";
-    out += fmt::format("{:04x} {}\n", offset, name);
+    out += fmt::format("{:0{}x} {}\n", offset, window_bytes(part) > 0x10000 ? 5 : 4, name);
   }
   return out;
 }
@@ -395,13 +440,48 @@ constexpr FilterKind kFilterKinds[] = {
        if (e.is_next()) return fmt::format("next table at {:x}", e.bus_addr());
        return fmt::format("{} B at {:x}{}", e.length, e.bus_addr(), e.is_last() ? " last" : "");
      }},
+    {"pointer1",
+     [](uint64_t v) {
+       const PointerDword p = PointerDword::decode_sec1(v);
+       return v ? fmt::format("{} B at {:x}", p.length, p.address) : std::string("-");
+     }},
     {"isr", [](uint64_t v) { return set_bits(kISR, v); }},
+    {"isr1", [](uint64_t v) { return set_bits(kISR1, v); }},
     {"cccr", [](uint64_t v) { return set_bits(kCCCR, v); }},
+    {"cccr1", [](uint64_t v) { return set_bits(kCCCR1, v); }},
+    {"ccpsr1", [](uint64_t v) { return register_words("CCPSR", v, "mpc8272"); }},
     {"ccpsr2", [](uint64_t v) { return register_words("CCPSR", v, "mpc8548"); }},
     {"ccpsr3", [](uint64_t v) { return register_words("CCPSR", v, "p2020"); }},
     {"euisr", [](uint64_t v) { return set_bits(kEuInterruptStatus, v); }},
+    {"euisr1", [](uint64_t v) { return set_bits(kEuInterruptStatus, from_sec1(v)); }},
 };
 
+}  // namespace
+
+namespace {
+/// What a unit's page says besides the tables.
+struct UnitPage {
+  Eu eu;
+  std::string_view intro;
+  std::vector<std::pair<std::span<const EnumName>, std::string_view>> modes;
+};
+std::vector<UnitPage> unit_pages() {
+  return {
+      {Eu::Aesu,
+       "The AES unit.\nGCM is there from SEC 3.0 on.\n",
+       {{kAesuModeNames, "Mode values without ED and RDK"}}},
+      {Eu::Deu, "The DES and triple-DES unit.\n", {{kDeuModeNames, "Mode values without ED and TS"}}},
+      {Eu::MdeuA,
+       "The message digest unit; MDEU-A and MDEU-B are two codes of it.\n",
+       {{kMdeuAModeNames, "ALG under code MDEU-A"}, {kMdeuBModeNames, "ALG under code MDEU-B"}}},
+      {Eu::Afeu, "The RC4 unit.\n", {{kAfeuModeNames, "Mode values"}}},
+      {Eu::Rngu, "The random number unit.\nA word of its FIFO is read as two halves, the high one first.\n", {}},
+      {Eu::Pkeu, "The public-key unit.\nThe mode byte is the number of a routine.\n", {{kPkeuModeNames, "Routines"}}},
+      {Eu::Keu, "The KASUMI unit.\n", {{kKeuModeNames, "Algorithms"}}},
+      {Eu::Steu, "The SNOW 3G unit.\n", {{kSteuModeNames, "Algorithms"}}},
+      {Eu::Crcu, "The CRC unit.\n", {{kCrcuModeNames, "Algorithms"}}},
+  };
+}
 }  // namespace
 
 void generate_pages(GeneratedFiles& out) {
@@ -409,57 +489,70 @@ void generate_pages(GeneratedFiles& out) {
   out[dir + "registers.md"] = index_page();
   out[dir + "registers-controller.md"] =
       page("Controller registers",
-           fmt::format("The controller block is at 0x{:04x}.\n"
-                       "The IP block revision register ({}) is apart from it at 0x{:04x}.\n",
+           fmt::format("The controller block is at 0x{:04x} on every generation.\n"
+                       "On SEC 2.x and 3.x the IP block revision register ({}) is apart from it at 0x{:04x}.\n",
                        kControllerBase, kIPBRR.name, kIpBlockRevision),
-           {{&kControllerBlock, ""}, {&kPolychannelBlock, "Polychannel counters (SEC 3.x, at 0x1500)"}});
+           {{&kControllerBlock, "SEC 2.x and 3.x"},
+            {&kControllerBlock1, "SEC 1"},
+            {&kPolychannelBlock, "Polychannel counters (SEC 3.x, at 0x1500)"}});
   std::string channel = page("Channel registers",
-                             "There is one block for each channel, 0x100 bytes apart from 0x1100.\n"
-                             "The generations differ in CCPSR.\n",
-                             {{&kChannelBlock, "SEC 2.x"}, {&kChannelBlock3, "SEC 3.x"}});
+                             "There is one block for each channel: 0x100 bytes apart from 0x1100 on SEC 2.x and 3.x, "
+                             "0x1000 apart from 0x2000 on SEC 1.\n"
+                             "SEC 2.x and 3.x differ in CCPSR.\n",
+                             {{&kChannelBlock, "SEC 2.x"}, {&kChannelBlock3, "SEC 3.x"}, {&kChannelBlock1, "SEC 1"}});
   channel +=
       "\n## Channel states\n\nThe codes are ours: the hardware's are not public, except that 0 is idle.\n\n"
       "| MAIN_STATE | Name |\n|---|---|\n";
   for (const EnumName& e : kChannelStateNames) channel += fmt::format("| {} | {} |\n", e.value, e.name);
-  channel += "\n## Error bits\n\n| Mask (LO) | SEC 2.x | Halts | SEC 3.x | Halts |\n|---|---|---|---|---|\n";
+  channel +=
+      "\n## Error bits\n\n| Mask (LO) | SEC 1 | Halts | SEC 2.x | Halts | SEC 3.x | Halts |\n|---|---|---|---|---|---|---|\n";
   for (uint64_t mask = 0x8000; mask >= 0x10; mask >>= 1) {
-    const ChannelErrorBit two = channel_errors(mask, Generation::Sec2).at(0);
-    const ChannelErrorBit three = channel_errors(mask, Generation::Sec3).at(0);
-    channel += fmt::format("| 0x{:04x} | {} | {} | {} | {} |\n", mask, two.name, two.halts ? "yes" : "no", three.name,
-                           three.halts ? "yes" : "no");
+    channel += fmt::format("| 0x{:04x} |", mask);
+    for (Generation g : {Generation::Sec1, Generation::Sec2, Generation::Sec3}) {
+      const auto errors = channel_errors(mask, g);
+      channel += errors.empty() ? std::string(" - | - |")
+                                : fmt::format(" {} | {} |", errors[0].name, errors[0].halts ? "yes" : "no");
+    }
+    channel += "\n";
   }
   out[dir + "registers-channel.md"] = channel;
-  out[dir + "registers-aesu.md"] =
-      page("AESU registers", fmt::format("The AES unit is at 0x{:04x}.\n", kAesuBase), {{&kAesuBlock, ""}}) +
-      mode_table(kAesuModeNames, "Mode values without ED and RDK");
-  out[dir + "registers-deu.md"] =
-      page("DEU registers", fmt::format("The DES unit is at 0x{:04x}.\n", kDeuBase), {{&kDeuBlock, ""}}) +
-      mode_table(kDeuModeNames, "Mode values without ED and TS");
-  out[dir + "registers-mdeu.md"] =
-      page("MDEU registers",
-           fmt::format("The message digest unit is at 0x{:04x}; MDEU-A and MDEU-B are two codes of it.\n"
-                       "UNMODELLED: the engine has no MDEU; this page helps to read headers and traces.\n",
-                       kMdeuBase),
-           {{&kMdeuBlock, ""}}) +
-      mode_table(kMdeuAModeNames, "ALG under code MDEU-A") + mode_table(kMdeuBModeNames, "ALG under code MDEU-B");
+  for (const UnitPage& u : unit_pages()) {
+    const Block& b = *eu_block(u.eu);
+    std::string intro = fmt::format("{}Base: {}.\nParts that have it: {}.\n", u.intro, bases(u.eu), parts_with(u.eu));
+    const bool on_sec1 = std::any_of(std::begin(kParts), std::end(kParts), [&](const Part& p) { return p.sec1() && p.has(u.eu); });
+    if (on_sec1)
+      intro +=
+          "Masks are those of SEC 2.x and 3.x; on SEC 1 the control registers (below offset 0x100) are byte-swapped in "
+          "the high word: LO 0x00000001 is HI 0x01000000.\n";
+    std::string text = page(fmt::format("{} registers", b.name), intro, {{&b, ""}});
+    for (const auto& [names, heading] : u.modes) text += mode_table(names, heading);
+    out[dir + unit_page_name(u.eu)] = text;
+  }
   out[dir + "descriptors.md"] = descriptor_page();
 }
 
 void generate_json(GeneratedFiles& out) {
   Json j;
   j["generated_by"] = kRefreshCommand;
-  j["window_bytes"] = kWindowBytes;
   j["bit_numbering"] = "bit 0 is the most significant of 64";
-  j["blocks"] =
-      Json::array({json_block(kControllerBlock, "both"), json_block(kPolychannelBlock, "sec3"),
-                   json_block(kChannelBlock, "sec2"), json_block(kChannelBlock3, "sec3"),
-                   json_block(kAesuBlock, "both"), json_block(kDeuBlock, "both"), json_block(kMdeuBlock, "both")});
+  j["blocks"] = Json::array({json_block(kControllerBlock1, "sec1"), json_block(kChannelBlock1, "sec1"),
+                             json_block(kControllerBlock, "sec2 sec3"), json_block(kPolychannelBlock, "sec3"),
+                             json_block(kChannelBlock, "sec2"), json_block(kChannelBlock3, "sec3")});
+  // A unit's masks are those of SEC 2 and 3; "sec1_swapped" tells that SEC 1 has the control registers byte-swapped.
+  for (Eu eu : kUnits) {
+    Json b = json_block(*eu_block(eu), "any");
+    b["sec1_swapped_below"] = hex(kEuControlBytes);
+    j["blocks"].push_back(b);
+  }
   j["memory_words"] = Json::array(
       {json_register(kHeader), json_register(kWriteBack), json_register(kPointer), json_register(kLinkEntry)});
   j["descriptor_types"] = json_enum(kDescriptorTypeNames);
   j["channel_states"] = json_enum(kChannelStateNames);
   j["aesu_modes"] = json_enum(kAesuModeNames);
   j["deu_modes"] = json_enum(kDeuModeNames);
+  j["mdeu_a_modes"] = json_enum(kMdeuAModeNames);
+  j["mdeu_b_modes"] = json_enum(kMdeuBModeNames);
+  j["pkeu_routines"] = json_enum(kPkeuModeNames);
   j["parts"] = Json::array();
   for (const Part& p : kParts) {
     Json part = {{"name", p.name},
@@ -472,11 +565,14 @@ void generate_json(GeneratedFiles& out) {
                  {"interrupts", p.interrupts},
                  {"id", hex(p.id)},
                  {"ip_block_revision", hex(p.ip_block_revision)},
+                 {"generation", p.sec1() ? "sec1" : p.sec3() ? "sec3" : "sec2"},
+                 {"window_offset", hex(p.ccsr_offset)},
+                 {"window_bytes", p.window_bytes},
                  {"sec_clock_hz", p.sec_clock_hz},
                  {"bus_clock_hz", p.bus_clock_hz},
                  {"cpu_clock_hz", p.cpu_clock_hz}};
     for (const Location& l : all_registers(p))
-      part["registers"].push_back({{"offset", hex(l.offset)}, {"block", l.block}, {"name", l.name}});
+      part["registers"].push_back({{"offset", hex(l.offset)}, {"block", l.block}, {"name", l.name}, {"sec1_swapped", l.swapped}});
     j["parts"].push_back(part);
   }
   out["docs/reference/regs.json"] = j.dump(1) + "\n";
@@ -499,25 +595,33 @@ void generate_verilog(GeneratedFiles& out) {
        "\n"
        "/* verilator lint_off UNUSEDPARAM */\n";
   const auto base = [&](std::string_view name, uint32_t value) {
-    v += fmt::format("localparam [15:0] SEC_{}_BASE = 16'h{:04x};\n", name, value);
+    v += fmt::format("localparam [16:0] SEC_{}_BASE = 17'h{:05x};\n", name, value);
   };
   base("CONTROLLER", kControllerBase);
   for (unsigned n = 0; n < kMaxChannels; ++n) base(fmt::format("CHANNEL{}", n), kChannelBase(n));
   for (Eu eu : {Eu::Deu, Eu::Aesu, Eu::Afeu, Eu::Rngu, Eu::Pkeu, Eu::Steu, Eu::Keu, Eu::Crcu})
     base(eu_name(eu), eu_base(eu));
   base("MDEU", kMdeuBase);
+  for (std::string_view name : {"mpc8272", "mpc885"}) {
+    const Part& p = *find_part(name);
+    const std::string prefix = fmt::format("SEC{}_", verilog_name(p.sec_version));
+    v += fmt::format("// SEC {}\n", p.sec_version);
+    for (unsigned n = 0; n < p.channels; ++n) base(fmt::format("{}CHANNEL{}", prefix, n), channel_base(p, n));
+    for (Eu eu : kUnits)
+      if (p.has(eu)) base(prefix + std::string(eu_block(eu)->name), eu_base(p, eu));
+  }
 
-  const auto block = [&](const Block& b) {
+  const auto block = [&](const Block& b, std::string_view suffix = "") {
     v += fmt::format("\n// {}: {}\n", b.name, b.doc);
-    for (const Register& r : b.registers) verilog_register(v, r, verilog_name(r.name));
+    for (const Register& r : b.registers) verilog_register(v, r, verilog_name(r.name) + std::string(suffix));
   };
   block(kControllerBlock);
   block(kChannelBlock);
   v += "\n// channel, SEC 3.x: what differs\n";
   verilog_register(v, kCCPSR3, "CCPSR3");
-  block(kAesuBlock);
-  block(kDeuBlock);
-  block(kMdeuBlock);
+  block(kControllerBlock1, "_SEC1");
+  block(kChannelBlock1, "_SEC1");
+  for (Eu eu : kUnits) block(*eu_block(eu));
 
   v += "\n// Words of descriptors and link tables\n";
   for (const Register* r : {&kHeader, &kWriteBack, &kPointer, &kLinkEntry})
@@ -536,6 +640,11 @@ void generate_verilog(GeneratedFiles& out) {
   modes("DEU", kDeuModeNames);
   modes("MDEU_A", kMdeuAModeNames);
   modes("MDEU_B", kMdeuBModeNames);
+  modes("AFEU", kAfeuModeNames);
+  modes("KEU", kKeuModeNames);
+  modes("STEU", kSteuModeNames);
+  modes("CRCU", kCrcuModeNames);
+  modes("PKEU", kPkeuModeNames);
 
   v += "\n// Channel states\n";
   for (const EnumName& e : kChannelStateNames)
@@ -554,6 +663,8 @@ void generate_filters(GeneratedFiles& out) {
   out[dir + "deu_mode.txt"] = mode_filter(Eu::Deu);
   out[dir + "mdeu_a_mode.txt"] = mode_filter(Eu::MdeuA);
   out[dir + "mdeu_b_mode.txt"] = mode_filter(Eu::MdeuB);
+  for (Eu eu : {Eu::Afeu, Eu::Pkeu, Eu::Keu, Eu::Steu, Eu::Crcu})
+    out[dir + lower(eu_name(eu)) + "_mode.txt"] = mode_filter(eu);
 
   f = filter_head("Execution unit code.", "4 bits");
   for (unsigned code = 0; code < 16; ++code) f += fmt::format("{:x} {}\n", code, eu_name(static_cast<Eu>(code)));
@@ -578,16 +689,25 @@ void generate_filters(GeneratedFiles& out) {
   for (uint64_t v : singles_and_pairs(kISR, 0xffffffff)) f += fmt::format("{:08x} {}\n", v, set_bits(kISR, v));
   out[dir + "isr_lo.txt"] = f;
 
+  f = filter_head("ISR, IMR and ICR of SEC 1: one or two bits.", "64 bits");
+  for (uint64_t v : singles_and_pairs(kISR1, ~uint64_t{0})) f += fmt::format("{:016x} {}\n", v, set_bits(kISR1, v));
+  out[dir + "isr_sec1.txt"] = f;
+
+  f = filter_head("Interrupt status of an execution unit of SEC 1, high word: one or two bits.", "32 bits");
+  for (uint64_t v : singles_and_pairs(kEuInterruptStatus, ~uint64_t{0}))
+    f += fmt::format("{:08x} {}\n", to_sec1(v) >> 32, set_bits(kEuInterruptStatus, v));
+  out[dir + "eu_interrupts_sec1.txt"] = f;
+
   f = filter_head("Interrupt status of an execution unit: one or two bits.", "32 or 64 bits");
   for (uint64_t v : singles_and_pairs(kEuInterruptStatus, ~uint64_t{0}))
     f += fmt::format("{0:08x} {1}\n{0:016x} {1}\n", v, set_bits(kEuInterruptStatus, v));
   out[dir + "eu_interrupts.txt"] = f;
 
-  for (Generation g : {Generation::Sec2, Generation::Sec3}) {
+  for (Generation g : {Generation::Sec1, Generation::Sec2, Generation::Sec3}) {
     f = filter_head("Error bits of CCPSR: one or two.", "16 bits, the lower half of CCPSR LO with PAIR_PTR 0");
-    for (uint64_t v : singles_and_pairs(ccpsr(g), channel_error::kAll))
+    for (uint64_t v : singles_and_pairs(ccpsr(g), channel_error::all(g)))
       f += fmt::format("{:04x} {}\n", v, set_bits(ccpsr(g), v));
-    out[dir + (g == Generation::Sec2 ? "channel_error_sec2.txt" : "channel_error_sec3.txt")] = f;
+    out[dir + fmt::format("channel_error_sec{}.txt", static_cast<int>(g) + 1)] = f;
   }
 
   f = filter_head("Verdict of an integrity check, ICCR0 or ICCR1.", "2 bits");

@@ -67,7 +67,7 @@ inline constexpr Register kEuStatus{.name = "EUSR",
 
 inline constexpr Field kEuInterruptFields[] = {
     {.name = "ICE", .bits = lo(0x4000), .doc = "Integrity check (ICV) mismatch. [LX][USP]"},
-    {.name = "KPE", .bits = lo(0x2000), .doc = "DEU: key parity. ASSUMED position."},
+    {.name = "KPE", .bits = lo(0x2000), .doc = "DEU: key parity. [MCFh]"},
     {.name = "IE", .bits = lo(0x1000), .doc = "Internal error."},
     {.name = "ERE", .bits = lo(0x800), .doc = "Early read: context or result was read before the unit was done."},
     {.name = "CE", .bits = lo(0x400), .doc = "Context was touched while the unit was busy."},

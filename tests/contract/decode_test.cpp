@@ -5,6 +5,7 @@
 
 #include <array>
 #include <random>
+#include <set>
 
 #include "common/diag.h"
 #include "hw/regs/aesu.h"
@@ -19,6 +20,8 @@ namespace {
 
 const Part& p2020() { return *find_part("p2020"); }
 const Part& mpc8548() { return *find_part("mpc8548"); }
+const Part& mpc8272() { return *find_part("mpc8272"); }
+const Part& mpc885() { return *find_part("mpc885"); }
 
 std::string setup_error(auto&& f) {
   try {
@@ -147,7 +150,104 @@ TEST(Lookup, UnknownNamesListCloseOnes) {
   EXPECT_TRUE(has(setup_error([] { find_register("0xzz", p2020()); }), "no register called"));
 }
 
+// ---- names for programs ------------------------------------------------------------------------
+
+TEST(Names, EveryRegisterHasOneThatLeadsBack) {
+  for (const Part& p : kParts) {
+    std::set<std::string> seen;
+    for (const NamedRegister& r : register_names(p)) {
+      SCOPED_TRACE(std::string(p.name) + " " + r.name);
+      EXPECT_TRUE(seen.insert(r.name).second) << "twice";
+      EXPECT_EQ(find_register(p, r.name), r.offset);
+      EXPECT_EQ(find_register(p, r.name + "_LO"), r.offset + 4);
+      EXPECT_EQ(find_register(p, r.name + "_HI"), r.offset);
+      EXPECT_EQ(register_name(p, r.offset), r.name);
+      EXPECT_EQ(register_name(p, r.offset + 4), r.name + (r.size_bytes > 8 ? "+0x4" : "_LO"));
+    }
+  }
+}
+
+TEST(Names, SpellingsOfChannelRegisters) {
+  for (const char* name : {"CH2_CCPSR", "ch2.CCPSR", "ccpsr2", "0x1310"}) EXPECT_EQ(find_register(p2020(), name), 0x1310u) << name;
+  EXPECT_EQ(find_register(p2020(), "CCPSR"), 0x1110u);
+  EXPECT_EQ(find_register(p2020(), "CCPSR2_LO"), 0x1314u);
+  EXPECT_EQ(find_register(mpc8272(), "CCPSR2"), 0x4010u);
+  EXPECT_EQ(find_register(mpc8272(), "FR3_LO"), 0x504cu);
+  EXPECT_EQ(find_register(mpc885(), "CCCR"), 0x2008u);
+  EXPECT_EQ(find_register(p2020(), "controller.IMR"), 0x1008u);
+  EXPECT_EQ(find_register(p2020(), "AESU.AESUMR"), 0x4000u);
+  EXPECT_EQ(find_register(p2020(), "DEUKEY2"), 0x2408u) << "the digit belongs to the name";
+  EXPECT_EQ(register_name(p2020(), 0x4808), "AESUFIFO+0x8");
+  EXPECT_EQ(register_name(p2020(), 0x0110), "CH0_CCPSR (alternate page)");
+  EXPECT_EQ(register_name(p2020(), 0x1000), "0x1000") << "reserved";
+}
+
+TEST(Names, WhatThePartHasNotIsNotFound) {
+  EXPECT_FALSE(find_register(mpc8548(), "STEUMR"));
+  EXPECT_FALSE(find_register(mpc885(), "CCCR1"));
+  EXPECT_FALSE(find_register(mpc885(), "FF"));
+  EXPECT_FALSE(find_register(p2020(), "EUACR"));
+  EXPECT_FALSE(find_register(p2020(), "CCCR9"));
+  EXPECT_FALSE(find_register(p2020(), ""));
+  EXPECT_FALSE(find_register(mpc885(), "0x8000")) << "behind the window";
+  EXPECT_TRUE(find_register(mpc885(), "0x7ffc"));
+  EXPECT_TRUE(has(setup_error([] { find_register("0x8000", mpc885()); }), "outside the window"));
+}
+
 // ---- registers in words -----------------------------------------------------------------------
+
+TEST(Decode, UnitsOfSec1AreByteSwapped) {
+  const std::string mode = decode_register("AESUMR", 0x03000000'00000000, mpc885());
+  EXPECT_TRUE(has(mode, "CBC encrypt")) << mode;
+  EXPECT_TRUE(has(mode, "HI 0x01000000")) << mode;
+  const std::string status = decode_register("DEUISR", 0x00200000'00000000, mpc8272());
+  EXPECT_TRUE(has(status, "KPE")) << status;
+  EXPECT_FALSE(has(status, "undefined")) << status;
+  EXPECT_TRUE(has(decode_register("DEUISR", 0x2000, mpc8272()), "undefined bits set: 0x0000000000002000"));
+  EXPECT_TRUE(has(decode_register("DEUISR", 0x2000, mpc8548()), "KPE"));
+  EXPECT_TRUE(has(describe_access(true, 0x4000, 0x03000000, 4, mpc885()), "CBC encrypt"));
+  EXPECT_EQ(describe_access(true, 0x5018, 0x01000000, 4, mpc885()), "write DEU.DEURCR HI 0x01000000  SR");
+  EXPECT_FALSE(find_register("AESUKEY", mpc885()).swapped) << "keys are bytes";
+}
+
+TEST(Decode, ControllerAndChannelOfSec1) {
+  const std::string isr = decode_register("ISR", 0x2000000000000040, mpc885());
+  EXPECT_TRUE(has(isr, "CH0_ERROR")) << isr;
+  EXPECT_TRUE(has(isr, "TEA")) << isr;
+  EXPECT_TRUE(has(decode_register("EUACR", 0x0000000000020000, mpc8272()), "held by channel 1"));
+  EXPECT_TRUE(has(decode_register("CCCR", 0x0000000000000718, mpc885()), "56-byte bursts"));
+  EXPECT_TRUE(has(decode_register("CCPSR", 0x0000000704000200, mpc885()), "SERR"));
+  EXPECT_EQ(decode_channel_error(0x8080, Generation::Sec1), "no error");
+}
+
+TEST(Decode, ChainsOfSec1) {
+  std::array<uint8_t, 128> mem{};
+  const uint32_t header = make_header(Eu::Aesu, aesu_mode::kCbc, Eu::None, 0, DescriptorType::CommonNonsnoop, false, false);
+  for (unsigned i : {0u, 64u}) {
+    store_be32(mem.data() + i, header);
+    store_be64(mem.data() + i + 4 + 8 * 3, PointerDword::to(0x12345678, 32768).encode_sec1());
+  }
+  store_be32(mem.data() + 60, 0x1040);
+  const auto all = std::as_bytes(std::span(mem));
+  const DecodedDescriptor first = decode_descriptor_fields(all.first(64), mpc885());
+  EXPECT_TRUE(first.sec1);
+  EXPECT_EQ(first.next, 0x1040u);
+  EXPECT_EQ(first.pointers.at(3).pointer.length, 32768u);
+  EXPECT_EQ(first.pointers.at(3).pointer.address, 0x12345678u);
+  EXPECT_TRUE(first.pointers.at(4).unused);
+  EXPECT_TRUE(first.warnings.empty()) << first.warnings.at(0);
+  const std::string text = decode_chain(all, mpc885());
+  EXPECT_TRUE(has(text, "next     0x00001040")) << text;
+  EXPECT_TRUE(has(text, "descriptor 1\n")) << text;
+  EXPECT_TRUE(has(text, "the chain ends here")) << text;
+  EXPECT_FALSE(has(text, "feedback")) << text;
+  EXPECT_TRUE(has(setup_error([&] { decode_chain(all, p2020()); }), "no chains"));
+  EXPECT_TRUE(has(setup_error([&] { decode_chain(all.first(100), mpc885()); }), "whole ones"));
+  store_be32(mem.data() + 60, 0x1041);
+  EXPECT_TRUE(has(decode_descriptor(all.first(64), mpc885()), "not aligned"));
+  store_be32(mem.data(), make_header(Eu::Rngu, 0, Eu::None, 0, DescriptorType::CommonNonsnoop, false, false));
+  EXPECT_TRUE(has(decode_descriptor(all.first(64), mpc885()), "SERR"));
+}
 
 TEST(Decode, ChannelStatusByGeneration) {
   const std::string three = decode_register("ch1.CCPSR", 0x0000000700000040, p2020());

@@ -7,15 +7,13 @@
 #include <set>
 #include <sstream>
 
-#include "hw/regs/aesu.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
 #include "hw/regs/decode.h"
 #include "hw/regs/descriptor.h"
-#include "hw/regs/deu.h"
 #include "hw/regs/link_table.h"
 #include "hw/regs/map.h"
-#include "hw/regs/mdeu.h"
+#include "hw/regs/units.h"
 #include "tests/contract/csv.h"
 
 namespace sec::regs {
@@ -69,6 +67,20 @@ const std::map<std::string, const Register*>& field_registers() {
       {"AESUMR", &kAesuMode},
       {"DEUMR", &kDeuMode},
       {"MDEUMR", &kMdeuMode},
+      {"AFEUMR", &kAfeuMode},
+      {"KEUMR", &kKeuMode},
+      {"STEUMR", &kSteuMode},
+      {"CRCUMR", &kCrcuMode},
+      {"PKEUMR", &kPkeuMode},
+      {"RNGUSR", &kRnguStatus},
+      {"RNGUISR", &kRnguInterruptStatus},
+      {"PKEUISR", &kPkeuInterruptStatus},
+      {"IMR1", &kIMR1},
+      {"EUACR1", &kEUACR1},
+      {"MCR1", &kMCR1},
+      {"MEAR", &kMEAR},
+      {"CCCR1", &kCCCR1},
+      {"CCPSR1", &kCCPSR1},
   };
   return registers;
 }
@@ -101,9 +113,42 @@ TEST(Contract, RegistersAreWhereTheSourcesSay) {
     EXPECT_EQ(back->name, row.at("register"));
   }
   // And the reverse, for the blocks with tables of their own.
-  for (const Block* b : {&kControllerBlock, &kPolychannelBlock, &kChannelBlock3, &kAesuBlock, &kDeuBlock, &kMdeuBlock})
+  std::vector<const Block*> blocks = {&kControllerBlock, &kPolychannelBlock, &kChannelBlock3};
+  for (Eu eu : kUnits) blocks.push_back(eu_block(eu));
+  for (const Block* b : blocks)
     for (const Register& r : b->registers)
       EXPECT_TRUE(listed.contains(std::string(r.name))) << r.name << " is in no row of offsets.csv";
+}
+
+TEST(Contract, RegistersOfSec1AreWhereTheSourcesSay) {
+  std::set<std::string> listed;
+  for (const auto& row : read_csv("offsets_sec1.csv")) {
+    SCOPED_TRACE(row.at("part") + " " + row.at("register"));
+    const Part* p = find_part(row.at("part"));
+    ASSERT_TRUE(p);
+    const Location l = find_register(row.at("register"), *p);
+    EXPECT_EQ(l.offset, number(row.at("offset")));
+    EXPECT_EQ(access_text(l.reg->access), row.at("access"));
+    EXPECT_EQ(l.swapped, l.reg->offset_bytes < 0x100 && eu_base(*p, Eu::Aesu) && l.block != "controller" &&
+                             !l.block.starts_with("ch"));
+    listed.insert(l.name);
+  }
+  for (const Block* b : {&kControllerBlock1, &kChannelBlock1})
+    for (const Register& r : b->registers)
+      EXPECT_TRUE(listed.contains(std::string(r.name))) << r.name << " is in no row of offsets_sec1.csv";
+}
+
+TEST(Contract, UnitBitsOfSec1AreTheOtherWayRound) {
+  for (const auto& row : read_csv("swapped.csv")) {
+    SCOPED_TRACE(row.at("register") + "[" + row.at("field") + "]");
+    const Register& r = *field_registers().at(row.at("register"));
+    const auto f = std::find_if(r.fields.begin(), r.fields.end(), [&](const Field& x) { return x.name == row.at("field"); });
+    ASSERT_NE(f, r.fields.end());
+    EXPECT_EQ(to_sec1(f->mask()), number(row.at("mask")) << 32);
+    EXPECT_EQ(from_sec1(number(row.at("mask")) << 32), f->mask());
+    EXPECT_EQ(eu_mask(Generation::Sec1, f->mask()), number(row.at("mask")) << 32);
+    EXPECT_EQ(eu_mask(Generation::Sec3, f->mask()), f->mask());
+  }
 }
 
 TEST(Contract, FieldsAreWhereTheSourcesSay) {
@@ -129,6 +174,8 @@ TEST(Contract, FieldsAreWhereTheSourcesSay) {
 }
 
 TEST(Contract, InterruptRegistersShareOneLayout) {
+  for (const Register* r : {&kISR1, &kICR1}) EXPECT_EQ(r->fields.data(), kIMR1.fields.data());
+  EXPECT_EQ(kEUASR1.fields.data(), kEUACR1.fields.data());
   for (const Register* r : {&kISR, &kICR}) {
     ASSERT_EQ(r->fields.size(), kIMR.fields.size());
     EXPECT_EQ(r->fields.data(), kIMR.fields.data());
@@ -138,8 +185,10 @@ TEST(Contract, InterruptRegistersShareOneLayout) {
 }
 
 TEST(Contract, ResetValues) {
-  for (const Block* b : {&kControllerBlock, &kChannelBlock, &kChannelBlock3})
-    for (const Register& r : b->registers) EXPECT_EQ(r.reset, 0u) << r.name;
+  for (const Block* b : {&kControllerBlock, &kChannelBlock, &kChannelBlock3, &kControllerBlock1, &kChannelBlock1})
+    for (const Register& r : b->registers) EXPECT_EQ(&r == &kControllerRegisters1[1] ? 0 : r.reset, 0u) << r.name;
+  EXPECT_EQ(kControllerRegisters1[1].name, "IMR");
+  EXPECT_EQ(kControllerRegisters1[1].reset, 0xf80f000033333340u) << "everything masked";
   EXPECT_EQ(kAesuStatus.reset, 1u);  // reset done
   EXPECT_EQ(kDeuStatus.reset, 1u);
 }
@@ -150,14 +199,16 @@ TEST(Contract, ChannelErrorsMeanWhatTheSourcesSay) {
     SCOPED_TRACE(row.at("mask"));
     const uint64_t mask = number(row.at("mask"));
     all |= mask;
-    const auto two = channel_errors(mask, Generation::Sec2);
-    const auto three = channel_errors(mask, Generation::Sec3);
-    ASSERT_EQ(two.size(), 1u);
-    ASSERT_EQ(three.size(), 1u);
-    EXPECT_EQ(two[0].name, row.at("sec2"));
-    EXPECT_EQ(three[0].name, row.at("sec3"));
-    EXPECT_EQ(two[0].halts ? "yes" : "no", row.at("sec2_halts"));
-    EXPECT_EQ(three[0].halts ? "yes" : "no", row.at("sec3_halts"));
+    for (const auto& [g, name] : {std::pair{Generation::Sec1, "sec1"}, {Generation::Sec2, "sec2"}, {Generation::Sec3, "sec3"}}) {
+      const auto found = channel_errors(mask, g);
+      if (row.at(name).empty()) {
+        EXPECT_TRUE(found.empty()) << name;
+        continue;
+      }
+      ASSERT_EQ(found.size(), 1u) << name;
+      EXPECT_EQ(found[0].name, row.at(name));
+      EXPECT_EQ(found[0].halts ? "yes" : "no", row.at(std::string(name) + "_halts"));
+    }
   }
   EXPECT_EQ(all, channel_error::kAll);
 }
@@ -175,6 +226,9 @@ TEST(Contract, ChannelErrorConstantsAreTheFieldsMasks) {
   for (const auto& [mask, name] : two) EXPECT_EQ(channel_errors(mask, Generation::Sec2).at(0).name, name);
   const std::pair<uint64_t, std::string_view> three[] = {{kWdt, "WDT"}, {kSgml, "SGML"}, {kRsi, "RSI"}, {kRsg, "RSG"}};
   for (const auto& [mask, name] : three) EXPECT_EQ(channel_errors(mask, Generation::Sec3).at(0).name, name);
+  const std::pair<uint64_t, std::string_view> one[] = {{kMdte, "MDTE"}, {kPnc, "PNC"},   {kParity, "PAR"},
+                                                       {kIdh, "IDH"},   {kSerr, "SERR"}, {kEu, "EU"}};
+  for (const auto& [mask, name] : one) EXPECT_EQ(channel_errors(mask, Generation::Sec1).at(0).name, name);
 }
 
 void expect_same_names(std::span<const EnumName> table, const std::string& unit) {
@@ -190,6 +244,11 @@ TEST(Contract, ModeBytesAreNamedAsInTheSources) {
   expect_same_names(kDeuModeNames, "DEU");
   expect_same_names(kMdeuAModeNames, "MDEU-A");
   expect_same_names(kMdeuBModeNames, "MDEU-B");
+  expect_same_names(kAfeuModeNames, "AFEU");
+  expect_same_names(kKeuModeNames, "KEU");
+  expect_same_names(kSteuModeNames, "STEU");
+  expect_same_names(kCrcuModeNames, "CRCU");
+  expect_same_names(kPkeuModeNames, "PKEU");
   // The constants that code uses are those values.
   for (const auto& [value, name] :
        std::initializer_list<std::pair<uint8_t, std::string_view>>{{aesu_mode::kEcb, "ECB"},
@@ -248,6 +307,21 @@ TEST(Contract, PartsHaveTheConstantsOfTheirDeviceTrees) {
     EXPECT_EQ(p->interrupts, number(row.at("interrupts")));
     EXPECT_EQ(p->id, number(row.at("id")));
     EXPECT_EQ(p->ip_block_revision, number(row.at("ip_block_revision")));
+    EXPECT_EQ(p->ccsr_offset, number(row.at("offset")));
+    EXPECT_EQ(p->window_bytes, number(row.at("window")));
+    EXPECT_EQ(p->compatible[0], row.at("compatible"));
+    const auto listed = std::count_if(p->compatible.begin(), p->compatible.end(), [](auto c) { return !c.empty(); });
+    EXPECT_EQ(listed - 1, static_cast<long>(number(row.at("older"))));
+    // What follows from being compatible with a version. [LX]
+    const auto lists = [&](std::string_view c) { return std::find(p->compatible.begin(), p->compatible.end(), c) != p->compatible.end(); };
+    EXPECT_EQ(p->sec1(), lists("fsl,sec1.0"));
+    EXPECT_EQ(p->sec3(), lists("fsl,sec3.0"));
+    EXPECT_EQ(p->icv_writeback, lists("fsl,sec2.1"));
+    EXPECT_EQ(p->sha224_init, lists("fsl,sec2.1"));
+    EXPECT_EQ(p->hmac_in_mdeu, lists("fsl,sec2.1"));
+    EXPECT_EQ(p->extent_in_table, lists("fsl,sec3.0"));
+    EXPECT_EQ(p->gcm, lists("fsl,sec3.0"));
+    EXPECT_EQ(p->mdeu_b(), lists("fsl,sec3.0"));
   }
 }
 
@@ -286,8 +360,10 @@ TEST(Contract, EverySourceTagIsExplained) {
   };
   const Register* const memory_words[] = {&kHeader, &kWriteBack, &kPointer, &kLinkEntry};
   std::vector<const Register*> all(std::begin(memory_words), std::end(memory_words));
-  for (const Block* b : {&kControllerBlock, &kPolychannelBlock, &kChannelBlock, &kChannelBlock3, &kAesuBlock,
-                         &kDeuBlock, &kMdeuBlock, &kEuBlock})
+  std::vector<const Block*> blocks = {&kControllerBlock, &kControllerBlock1, &kPolychannelBlock, &kChannelBlock,
+                                      &kChannelBlock3,   &kChannelBlock1,    &kEuBlock};
+  for (Eu eu : kUnits) blocks.push_back(eu_block(eu));
+  for (const Block* b : blocks)
     for (const Register& r : b->registers) all.push_back(&r);
   for (const Register* r : all) {
     EXPECT_FALSE(r->source.empty()) << r->name << " names no source";
@@ -303,7 +379,8 @@ TEST(Contract, EverySourceTagIsExplained) {
     }
   }
   for (const char* csv :
-       {"offsets.csv", "fields.csv", "channel_errors.csv", "headers.csv", "modes.csv", "types.csv", "parts.csv"})
+       {"offsets.csv", "offsets_sec1.csv", "fields.csv", "swapped.csv", "channel_errors.csv", "headers.csv", "modes.csv",
+        "types.csv", "parts.csv"})
     for (const auto& row : read_csv(csv))
       for (const std::string& tag : tags_in(row.at("source")))
         if (tag != "inferred" && tag != "swapped") expect_known(tag, csv);
