@@ -25,6 +25,17 @@ uint32_t step_clocks(const Timing& t, unsigned steps) {
   return std::max(1u, static_cast<uint32_t>(std::ceil(steps / t.mdeu_steps_per_clock - 1e-9)) +
                           static_cast<uint32_t>(std::ceil(t.mdeu_block_load_clocks - 1e-9)));
 }
+
+/// The state behind the key's block, with one of HMAC's pads.
+void chaining_value(HashAlgorithm a, const uint8_t* key, uint32_t key_bytes, uint8_t pad, uint8_t* context) {
+  uint8_t block[128];
+  const uint32_t n = traits(a).block_bytes;
+  for (uint32_t i = 0; i < n; ++i) block[i] = static_cast<uint8_t>((i < key_bytes ? key[i] : 0) ^ pad);
+  Digest d;
+  d.init(a);
+  d.update(block, n);
+  d.store(context);
+}
 }  // namespace
 
 Mdeu::Mdeu(const regs::Part& part, const Timing& timing)
@@ -54,17 +65,8 @@ const Mdeu::HmacKey* Mdeu::hmac_key() {
   k.algorithm = algorithm_;
   k.key_bytes = key_bytes_;
   std::memcpy(k.key, key_.data(), key_bytes_);
-  const auto pad = [&](uint8_t with, uint8_t* to) {
-    uint8_t block[128];
-    for (uint32_t i = 0; i < traits_.block_bytes; ++i)
-      block[i] = static_cast<uint8_t>((i < key_bytes_ ? key_[i] : 0) ^ with);
-    Digest d;
-    d.init(algorithm_);
-    d.update(block, traits_.block_bytes);
-    d.store(to);
-  };
-  pad(0x36, k.inner);
-  pad(0x5c, k.outer);
+  chaining_value(algorithm_, k.key, key_bytes_, 0x36, k.inner);
+  chaining_value(algorithm_, k.key, key_bytes_, 0x5c, k.outer);
   return &k;
 }
 
@@ -74,7 +76,8 @@ uint32_t Mdeu::prepare() {
   const bool under_b = selected_ == regs::Eu::MdeuB;
   const bool init = mode_ & kInit, pad = mode_ & kPad, cont = mode_ & kContinue, hmac = mode_ & kHmac,
              ssl = mode_ & kSslMac;
-  algorithm_ = (under_b ? kUnderB : kUnderA)[mode_ & kAlgorithmMask];
+  const HashAlgorithm* const by_code = under_b ? kUnderB : kUnderA;
+  algorithm_ = by_code[mode_ & kAlgorithmMask];
   traits_ = traits(algorithm_);
   block_clocks_ = traits_.steps == 64 ? clocks_64_ : clocks_80_;
 
