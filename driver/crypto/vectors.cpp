@@ -1,5 +1,7 @@
 #include "driver/crypto/vectors.h"
 
+#include "common/diag.h"
+#include "common/hex.h"
 #include "driver/crypto/authenc_key.h"
 #include "driver/crypto/vectors_tables.h"
 
@@ -34,11 +36,8 @@ std::vector<uint8_t> key_of(const AeadVector& v) {
 }
 
 std::vector<uint8_t> from_hex(std::string_view hex) {
-  const auto digit = [](char c) -> unsigned {
-    return c <= '9' ? static_cast<unsigned>(c - '0') : (static_cast<unsigned>(c) | 0x20) - 'a' + 10;
-  };
-  std::vector<uint8_t> out(hex.size() / 2);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<uint8_t>(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+  std::vector<uint8_t> out;
+  SEC_CHECK(!read_hex(hex, out), "a constant that is no hexadecimal text");
   return out;
 }
 

@@ -51,7 +51,7 @@ const AlgorithmShape* find_shape(std::string_view name);
 bool key_bytes_are_legal(const AlgorithmShape& shape, size_t n);
 bool auth_bytes_are_legal(const AlgorithmShape& shape, unsigned n);
 
-/// Digits only; no digit is checked (see parse_hex below for input from people).
+/// For constants: anything but pairs of digits is our own bug. Input from people goes through common/hex.h.
 std::vector<uint8_t> from_hex(std::string_view hex);
 
 }  // namespace sec::crypto

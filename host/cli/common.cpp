@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/diag.h"
+#include "common/hex.h"
 #include "common/units.h"
 #include "host/cli/cli.h"
 #include "host/cpu/ipsecmb.h"
@@ -52,15 +53,11 @@ SessionOptions CommonOptions::session() {
 }
 
 std::vector<uint8_t> parse_hex(const std::string& text, const std::string& option) {
-  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
   std::string t = text.starts_with("0x") || text.starts_with("0X") ? text.substr(2) : text;
   if (t.size() % 2) throw SetupError(fmt::format("{}: {} hex digits are not whole bytes; give an even number", option, t.size()));
   std::vector<uint8_t> v;
-  for (size_t i = 0; i < t.size(); i += 2) {
-    const int a = digit(t[i]), b = digit(t[i + 1]);
-    if (a < 0 || b < 0) throw SetupError(fmt::format("{}: '{}' is not hexadecimal; use digits 0-9 and a-f", option, t.substr(i, 2)));
-    v.push_back(static_cast<uint8_t>(a << 4 | b));
-  }
+  if (const auto bad = read_hex(t, v))
+    throw SetupError(fmt::format("{}: '{}' is not hexadecimal; use digits 0-9 and a-f", option, t.substr(*bad / 2 * 2, 2)));
   return v;
 }
 

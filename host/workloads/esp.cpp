@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "common/diag.h"
 #include "common/endian.h"
+#include "common/hex.h"
 
 namespace sec::host {
 namespace {
@@ -239,21 +241,11 @@ std::vector<uint8_t> bytes_from_hex(std::string_view text, std::string_view what
   std::string_view digits = text;
   if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
   std::vector<uint8_t> bytes;
-  int high = -1;
-  for (char c : digits) {
-    const int v = c >= '0' && c <= '9'   ? c - '0'
-                  : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                  : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                         : -1;
-    if (v < 0) throw SetupError(fmt::format("{} has the character '{}', which is not a hexadecimal digit", what, c));
-    if (high < 0) {
-      high = v;
-    } else {
-      bytes.push_back(static_cast<uint8_t>(high << 4 | v));
-      high = -1;
-    }
+  if (const auto bad = read_hex(digits, bytes)) {
+    if (digits.size() % 2 && *bad + 1 == digits.size() && std::isxdigit(static_cast<unsigned char>(digits[*bad])))
+      throw SetupError(fmt::format("{} has an odd number of hexadecimal digits: give two per byte", what));
+    throw SetupError(fmt::format("{} has the character '{}', which is not a hexadecimal digit", what, digits[*bad]));
   }
-  if (high >= 0) throw SetupError(fmt::format("{} has an odd number of hexadecimal digits: give two per byte", what));
   return bytes;
 }
 
