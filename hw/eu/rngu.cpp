@@ -117,7 +117,8 @@ void Rngu::write32(uint32_t offset, uint32_t value) {
     started_ = true;
     since_ = now_;
     level_ = 0;
-  } else if (reg >= regs::kRnguFifo.offset_bytes) {
+  } else if (reg >= regs::kRnguFifo.offset_bytes || reg == regs::kEuKeySize.offset_bytes ||
+             reg == regs::kEuGo.offset_bytes) {  // nothing goes in
     raise(owned_by_channel() ? kCe : kAe);
   } else {
     ExecutionUnit::write32(offset, value);
