@@ -13,7 +13,7 @@ namespace {
 nlohmann::json register_json(const regs::Location& l) {
   nlohmann::json fields = nlohmann::json::array();
   for (const regs::Field& f : l.reg->fields)
-    fields.push_back({{"name", f.name}, {"first_bit", f.bits.first}, {"last_bit", f.bits.last}, {"mask", fmt::format("{:016x}", f.mask())}, {"doc", f.doc},
+    fields.push_back({{"name", f.name}, {"first_bit", l.bits_of(f).first}, {"last_bit", l.bits_of(f).last}, {"mask", fmt::format("{:016x}", l.mask_of(f))}, {"doc", f.doc},
                       {"model", f.model == regs::Model::Modelled ? "modelled" : f.model == regs::Model::Stored ? "stored" : "absent"}});
   return {{"block", l.block}, {"name", l.name}, {"offset", l.offset}, {"doc", l.reg->doc}, {"source", l.reg->source}, {"fields", fields}};
 }
@@ -59,7 +59,7 @@ void add_regs(CLI::App& app, Context& c) {
           return 0;
         }
         fmt::print("{}.{}  offset {:#06x}  {} [{}]\n", l.block, l.name, l.offset, l.reg->doc, l.reg->source);
-        for (const regs::Field& f : l.reg->fields) fmt::print("  {:>2}:{:<2} {:016x}  {:<14} {}\n", f.bits.first, f.bits.last, f.mask(), f.name, f.doc);
+        for (const regs::Field& f : l.reg->fields) fmt::print("  {:>2}:{:<2} {:016x}  {:<14} {}\n", l.bits_of(f).first, l.bits_of(f).last, l.mask_of(f), f.name, f.doc);
       } else if (o->common.json) {
         nlohmann::json all = nlohmann::json::array();
         for (const regs::Location& l : regs::all_registers(part)) all.push_back(register_json(l));
@@ -81,7 +81,7 @@ void add_decode(CLI::App& app, Context& c) {
   auto o = std::make_shared<Options>();
   sub->add_option("register", o->name, "register name or window offset");
   sub->add_option("value", o->value, "its 64-bit value in hex");
-  sub->add_option("--descriptor", o->descriptor, "64 bytes in hex, as they lie in memory");
+  sub->add_option("--descriptor", o->descriptor, "64 bytes in hex, as they lie in memory; on SEC 1 also a chain, one after the other");
   sub->add_option("--header", o->header, "a header word in hex");
   sub->add_option("--engine", o->common.engine, "part")->capture_default_str();
   sub->callback([&c, o] {
@@ -97,8 +97,8 @@ void add_decode(CLI::App& app, Context& c) {
       };
       if (!o->descriptor.empty()) {
         const auto bytes = parse_hex(o->descriptor, "--descriptor");
-        if (bytes.size() != 64) throw SetupError(fmt::format("--descriptor: {} bytes given; a descriptor has 64", bytes.size()));
-        fmt::print("{}", regs::decode_descriptor(std::as_bytes(std::span(bytes)), part));
+        if (bytes.empty() || bytes.size() % 64) throw SetupError(fmt::format("--descriptor: {} bytes given; a descriptor has 64", bytes.size()));
+        fmt::print("{}", regs::decode_chain(std::as_bytes(std::span(bytes)), part));
       } else if (!o->header.empty()) {
         fmt::print("{}\n", regs::decode_header(static_cast<uint32_t>(number(o->header, "--header", 8))));
       } else if (!o->name.empty() && !o->value.empty()) {

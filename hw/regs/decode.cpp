@@ -198,6 +198,10 @@ std::string word_name(const Location& l) {
 }  // namespace
 
 uint64_t Location::mask_of(const Field& f) const { return swapped ? to_sec1(f.mask()) : f.mask(); }
+BitRange Location::bits_of(const Field& f) const {
+  const uint64_t m = mask_of(f);
+  return {static_cast<unsigned>(std::countl_zero(m)), 63 - static_cast<unsigned>(std::countr_zero(m))};
+}
 
 std::optional<Location> lookup(uint32_t offset, const Part& part) {
   for (const Placed& b : blocks_of(part, true))

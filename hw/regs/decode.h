@@ -31,6 +31,8 @@ struct Location {
 
   /// Where a field is in this register as software reads it: its mask, or that of SEC 1's byte order.
   uint64_t mask_of(const Field& f) const;
+  /// First and last bit of that mask; on SEC 1 a field of more than a byte has holes between them.
+  BitRange bits_of(const Field& f) const;
 };
 
 struct DecodedField {

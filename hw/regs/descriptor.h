@@ -1,4 +1,4 @@
-// Descriptors of SEC 2.x/3.x: 64 big-endian bytes that say what to do with which memory.
+// Descriptors: 64 big-endian bytes that say what to do with which memory. SEC 2.x and 3.x:
 //
 //   dword 0     header (high word) and feedback (low word, written back by the engine)
 //   dword 1-7   pointers p0..p6: length, J (the address is that of a link table), extent, 36-bit address
@@ -28,10 +28,10 @@ inline constexpr size_t kSec1PointerOffset = 4, kSec1NextOffset = 60;
 inline constexpr Field kHeaderFields[] = {
     {.name = "SEL0", .bits = hi(0xf0000000), .doc = "Primary unit, an Eu code."},
     {.name = "MODE0", .bits = hi(0x0ff00000), .doc = "Mode byte for the primary unit."},
-    {.name = "SEL1", .bits = hi(0x000f0000), .model = Model::Absent, .doc = "Secondary unit, an Eu code; 0 = none."},
-    {.name = "MODE1", .bits = hi(0x0000ff00), .model = Model::Absent, .doc = "Mode byte for the secondary unit."},
+    {.name = "SEL1", .bits = hi(0x000f0000), .doc = "Secondary unit, an Eu code; 0 = none."},
+    {.name = "MODE1", .bits = hi(0x0000ff00), .doc = "Mode byte for the secondary unit."},
     {.name = "TYPE", .bits = hi(0x000000f8), .doc = "Descriptor type."},
-    {.name = "DIR", .bits = hi(0x2), .model = Model::Stored, .doc = "1 = inbound (decapsulate)."},
+    {.name = "DIR", .bits = hi(0x2), .doc = "1 = inbound (decapsulate)."},
     {.name = "DN", .bits = hi(0x1), .doc = "Notify when done, where CCCR[NT] leaves it to the descriptor."},
 };
 /// The same dword after the engine has written it back.
@@ -39,11 +39,9 @@ inline constexpr Field kWriteBackFields[] = {
     {.name = "DONE", .bits = hi(0xff000000), .doc = "0xff when the descriptor is done."},
     {.name = "ICCR0",
      .bits = lo(0x18000000),
-     .model = Model::Absent,
      .doc = "Integrity check of the primary unit: 1 passed, 2 failed."},
     {.name = "ICCR1",
      .bits = lo(0x00180000),
-     .model = Model::Absent,
      .doc = "Integrity check of the secondary unit: 1 passed, 2 failed."},
 };
 inline constexpr Register kHeader{
@@ -59,7 +57,6 @@ inline constexpr Field kPointerFields[] = {
     {.name = "J", .bits = {16, 16}, .doc = "Jump: the address is that of a link table."},
     {.name = "EXTENT",
      .bits = {17, 23},
-     .model = Model::Absent,
      .doc = "Length of a second piece whose role the type gives (ICV, header)."},
     {.name = "EPTR", .bits = {28, 31}, .doc = "Address bits 35:32; valid with CCCR[EAE]."},
     {.name = "ADDRESS", .bits = {32, 63}, .doc = "Address bits 31:0."},

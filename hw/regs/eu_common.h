@@ -75,8 +75,8 @@ inline constexpr Field kEuInterruptFields[] = {
     {.name = "DSE", .bits = lo(0x100), .doc = "Data size not legal for the mode."},
     {.name = "ME", .bits = lo(0x80), .doc = "Mode not legal."},
     {.name = "AE", .bits = lo(0x40), .doc = "Address error: illegal access inside the unit's block."},
-    {.name = "OFE", .bits = lo(0x20), .doc = "Output FIFO error."},
-    {.name = "IFE", .bits = lo(0x10), .doc = "Input FIFO error."},
+    {.name = "OFE", .bits = lo(0x20), .model = Model::Absent, .doc = "Output FIFO error."},
+    {.name = "IFE", .bits = lo(0x10), .model = Model::Absent, .doc = "Input FIFO error."},
     {.name = "IFO", .bits = lo(0x4), .doc = "Input FIFO overflow."},
     {.name = "OFU", .bits = lo(0x2), .doc = "Output FIFO underflow."},
 };
