@@ -160,7 +160,6 @@ class IpsecMbAead final : public AeadBase {
     slot.request = &r;
     slot.owner = this;
     slot.group = encrypt ? 0 : kDecrypt;
-    slot.status = Status::Ok;
     slot.linear = false;
     slot.alone = !takes(r, text);
     if (slot.alone) [[unlikely]] {

@@ -309,6 +309,41 @@ TEST_P(CpuAead, RandomRequestsAgreeWithOpenssl) {
   }
 }
 
+// One key, and every request with another length field or tag: CCM's first block depends on both.
+TEST_P(CpuAead, CcmTakesAnotherShapeWithEveryRequest) {
+  auto t = registry_->alloc_aead("ccm(aes)");
+  ASSERT_TRUE(t);
+  Samples samples(5);
+  const Bytes key = samples.bytes(16);
+  ASSERT_EQ(t->set_key(key), Status::Ok);
+  for (int i = 0; i < 100; ++i) {
+    const unsigned tag = 4 + 2 * static_cast<unsigned>(samples.below(7));
+    if (samples.below(2)) {
+      ASSERT_EQ(t->set_auth_bytes(tag), Status::Ok);
+    }
+    Bytes iv = samples.bytes(16);
+    iv[0] = static_cast<uint8_t>(1 + samples.below(7));
+    const Bytes aad = samples.bytes(samples.below(40)), plain = samples.bytes(samples.below(100));
+    const Bytes want = samples.direct.aead("AES-128-CCM", key, Bytes(iv.begin() + 1, iv.begin() + 15 - iv[0]), aad, plain,
+                                           t->auth_bytes());
+    const auto end = want.begin() + static_cast<long>(plain.size());
+    check_aead(*t, iv, aad, plain, Bytes(want.begin(), end), Bytes(end, want.end()), layouts()[0], "request " + std::to_string(i));
+    if (HasFailure()) return;
+  }
+  // L = 2: 65,535 bytes and no more.
+  Bytes data(65536 + 16), iv(16, 2);
+  iv[0] = 1;
+  Segment s{data.data(), data.size()};
+  ScatterList l(&s, 1);
+  AeadRequest r;
+  r.src = r.dst = &l;
+  r.iv = iv.data();
+  r.size_bytes = 65535;
+  EXPECT_EQ(run(*t, true, r), Status::Ok);
+  r.size_bytes = 65536;
+  EXPECT_EQ(run(*t, true, r), Status::Invalid);
+}
+
 TEST_P(CpuAead, RefusedKeyLeavesNone) {
   for (const char* name : {"gcm(aes)", "ccm(aes)", "rfc4106(gcm(aes))", "authenc(hmac(sha1),cbc(aes))"}) {
     auto t = registry_->alloc_aead(name);
