@@ -28,6 +28,10 @@ constexpr unsigned kBuildParts = 6;
 bool is_multiply(uint8_t r) { return r >= kFpPointMulAffine && r <= kF2mPointMulProjective; }
 bool is_add_or_double(uint8_t r) { return r >= kFpPointAdd && r <= kF2mPointDouble; }
 bool is_curve(uint8_t r) { return is_multiply(r) || is_add_or_double(r); }
+bool is_binary(uint8_t r) {
+  return r == kF2mR2 || r == kF2mInverse || r == kF2mAdd || r == kF2mMultiply || r == kF2mMultiplyDeconvert ||
+         r == kF2mPointMulAffine || r == kF2mPointMulProjective || r == kF2mPointAdd || r == kF2mPointDouble;
+}
 bool is_exponentiation(uint8_t r) {
   return r == kModExp || r == kModExpTeq || r == kRsaSingleStep || r == kRsaSingleStepTeq;
 }
@@ -293,8 +297,10 @@ uint32_t Pkeu::check(uint8_t routine) const {
   if (routine == kBuild) return 0;
   if (n_bits_ < kMinBits || n_bits_ > kMaxBits) return kDse;
   if (ab_bits_ > kMaxBits) return kDse;
+  // Polynomials are there for curves: they have the same limit (ASSUMED), which is also below the 661 bits of
+  // OpenSSL's.
+  if ((is_curve(routine) || is_binary(routine)) && n_bits_ > 8 * kQuarter) return kDse;
   if (is_curve(routine)) {
-    if (n_bits_ > 8 * kQuarter) return kDse;
     for (const uint32_t n : size_)
       if (n > kQuarter) return kDse;
   }
@@ -327,10 +333,7 @@ uint32_t Pkeu::run(uint8_t routine) {
   if (routine == kBuild) return 0;
 
   const uint32_t n = n_bytes(), words = (n + 3) / 4;
-  const bool binary = routine == kF2mR2 || routine == kF2mInverse || routine == kF2mAdd || routine == kF2mMultiply ||
-                      routine == kF2mMultiplyDeconvert || routine == kF2mPointMulAffine ||
-                      routine == kF2mPointMulProjective || routine == kF2mPointAdd || routine == kF2mPointDouble;
-  Arithmetic field(Bn(n_.data(), n), binary);
+  Arithmetic field(Bn(n_.data(), n), is_binary(routine));
   auto operand = [&](unsigned q) { return Bn(quarter(q), size_[q]); };
   auto result = [&](unsigned q, const Bn& v) {
     const uint32_t room = q == 4 && !is_curve(routine) ? kWhole : kQuarter;

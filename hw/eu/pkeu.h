@@ -31,8 +31,8 @@
 // DEVIATES: nothing depends on the value of R2 that software supplies, so a wrong one goes unnoticed.
 //
 // Errors: ME for a routine that does not exist or not in the descriptor type; KSE for E of 0 or more than 256 bytes;
-// DSE for N below 97 or above 2048 bits (curves: above 511), operands longer than their registers, Build not
-// divisible in six, or an even modulus; INV for an inverse that does not exist.
+// DSE for N below 97 or above 2048 bits (curves and polynomials: above 512), operands longer than their registers,
+// Build not divisible in six, or an even modulus; INV for an inverse that does not exist.
 #pragma once
 #include "hw/eu/execution_unit.h"
 

@@ -1131,6 +1131,12 @@ TEST_F(PublicKey, Errors) {
   one.back() = 1;
   EXPECT_EQ(run(0x03, one, a), dse) << "a modulus of one";
   EXPECT_EQ(run(0x0e, one, a), dse);
+  for (const uint8_t routine : {0x0d, 0x0e, 0x50, 0x60, 0x70}) {
+    EXPECT_EQ(run(routine, odd(filler(65, 1)), a, a), dse) << int{routine} << ": a polynomial of more than 512 bits";
+    EXPECT_NE(run(routine, odd(filler(64, 1)), a, a), dse) << int{routine};
+  }
+  EXPECT_EQ(run(0x50, Bytes(64), a, Bytes(64)), 0u) << "adding needs no modulus";
+  EXPECT_EQ(store(PkeuOperand::B0, 64), a);
   unsigned known = 0;
   for (unsigned routine = 0; routine < 256; ++routine) {
     const uint32_t got = run(static_cast<uint8_t>(routine), n, a, a, e);
