@@ -48,10 +48,7 @@ Engine::Engine(const Part& part, const Timing& timing, MemoryMap& memory)
     if (!part.has(eu) || regs::unit_index(eu) != code) continue;
     units_[code] = make_unit(eu, part, timing_);
     unit_base_[code] = eu_base(part, eu);
-    if (const uint64_t done = unit_done_irq(g, eu)) {
-      unit_lines_[unit_lines_count_++] = {&units_[code], done, unit_error_irq(g, eu)};
-      unit_irqs_ |= done | unit_error_irq(g, eu);
-    }
+    unit_done_[code] = unit_done_irq(g, eu);
   }
   for (unsigned n = 0; n < part.channels; ++n) done_bit_[n] = regs::channel_done(g, n);
   interrupt_bits_ = all_fields(isr_of(g));
@@ -135,12 +132,12 @@ uint64_t Engine::isr() const {
   for (unsigned n = 0; n < part_.channels; ++n)
     if (done_count_[n]) v |= done_bit_[n];
   // A unit's own bits show in slave mode only; while a channel holds it, the channel reports (ASSUMED).
-  for (unsigned i = 0; i < unit_lines_count_; ++i) {
-    const UnitLines& b = unit_lines_[i];
-    const ExecutionUnit* const u = b.unit->get();
-    if (!u || u->owned_by_channel()) continue;
-    if (u->error_pending()) v |= b.error;
-    if (u->done_pending()) v |= b.done;
+  for (uint32_t left = touched_; left; left &= left - 1) {
+    const auto code = static_cast<unsigned>(__builtin_ctz(left));
+    const ExecutionUnit& u = *units_[code];
+    if (u.owned_by_channel()) continue;
+    if (u.error_pending()) v |= unit_done_[code] << 1;  // the error bit is the next one
+    if (u.done_pending()) v |= unit_done_[code];
   }
   return v;
 }
@@ -320,6 +317,7 @@ void Engine::write_unit(unsigned code, uint32_t reg, uint32_t value) {
     latched_ |= kIto;
     return;
   }
+  touched_ |= 1u << code;
   u.set_now(now(), timed());
   if (part_.sec1() && reg < kEuControlBytes)
     u.write32(reg ^ 4, swap_bytes(value));
@@ -334,6 +332,7 @@ uint32_t Engine::read_unit(unsigned code, uint32_t reg, bool peek) {
     return 0;
   }
   u.set_now(now(), timed());
+  if (!peek) touched_ |= 1u << code;
   if (!peek && timing_.strict_reserved != 0 && !eu_has_register(static_cast<Eu>(code), reg)) u.raise(kAe);
   if (part_.sec1() && reg < kEuControlBytes) return swap_bytes(u.read32(reg ^ 4, peek));
   return u.read32(reg, peek);
@@ -464,6 +463,7 @@ void Engine::global_reset() {
   imr_ = imr_of(part_.generation).reset;
   mcr_ = 0;
   euacr_ = 0;
+  touched_ = 0;
   mear_ = 0;
   mear_valid_ = false;
   enqueued_ = finished_ = 0;

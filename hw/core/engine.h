@@ -176,14 +176,9 @@ class Engine {
   uint64_t euacr_ = 0;    // SEC 1
   uint32_t mear_ = 0;     // SEC 1
   bool mear_valid_ = false;
+  uint32_t touched_ = 0;  // units whose registers software has accessed: no other can interrupt by itself; bit = code
   // Of the part.
-  struct UnitLines {
-    const std::unique_ptr<ExecutionUnit>* unit;
-    uint64_t done, error;
-  };
-  std::array<UnitLines, 12> unit_lines_{};
-  unsigned unit_lines_count_ = 0;
-  uint64_t unit_irqs_ = 0;       // all of the units' bits
+  std::array<uint64_t, 12> unit_done_{};
   uint64_t interrupt_bits_ = 0;  // that exist
   uint64_t imr_polarity_ = 0;    // bits in which 1 masks
   std::array<uint32_t, 12> unit_base_{};
