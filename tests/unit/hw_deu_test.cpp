@@ -168,5 +168,21 @@ TEST(Units, NothingIsLeftForTheNextUser) {
   }
 }
 
+TEST(Units, AShortKeyIsFilledUpWithZeros) {
+  const auto u = unit_of("p2020", Eu::Aesu);
+  run_unit(*u, {.mode = regs::aesu_mode::kEcb, .key = Bytes(32, 0xff), .data = Bytes(16)});
+  const auto with_key = [&](uint32_t words) {
+    u->write32(regs::kEuResetControl.offset_bytes + 4, 1);
+    u->write32(regs::kEuMode.offset_bytes + 4, 1);
+    for (uint32_t i = 0; i < words; ++i) u->write32(0x400 + 4 * i, i < 4 ? 0x01020304 * (i + 1) : 0);
+    u->write32(regs::kEuKeySize.offset_bytes + 4, 32);
+    u->write32(regs::kEuDataSize.offset_bytes + 4, 128);
+    for (uint32_t i = 0; i < 4; ++i) u->write32(0x800 + i % 2 * 4, i);
+    return u->read32(0x800);
+  };
+  const uint32_t four = with_key(4);  // behind the key of all ones
+  EXPECT_EQ(four, with_key(8));
+}
+
 }  // namespace
 }  // namespace sec::test

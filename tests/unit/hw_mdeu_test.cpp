@@ -243,6 +243,8 @@ TEST(Mdeu, ManyKeysDoNotMix) {
     const Algorithm& a = kAlgorithms[r() % 6];
     ASSERT_EQ(run_unit(*u, one(a, m, key, true)).icv, evp_hmac(a.name, key, m));
   }
+  for (const Bytes& key : keys)  // nor do algorithms
+    for (const unsigned i : {0u, 1u, 2u, 3u, 6u, 7u}) ASSERT_EQ(run_unit(*u, one(kAlgorithms[i], m, key, true)).icv, evp_hmac(kAlgorithms[i].name, key, m));
 }
 
 TEST(Mdeu, CountIsTakenFromTheContext) {
@@ -306,6 +308,10 @@ TEST(Mdeu, NoIcvReceivedIsAFailure) {
   UnitJob j = one(kAlgorithms[1], filler(90, 1));
   j.mode |= kCheckIcv;
   EXPECT_EQ(run_unit(*u, j).verdict, IntegrityCheck::Fail);
+  UnitJob right = j;
+  right.received = run_unit(*u, j).icv;
+  EXPECT_EQ(run_unit(*u, right).verdict, IntegrityCheck::Pass);
+  EXPECT_EQ(run_unit(*u, j).verdict, IntegrityCheck::Fail) << "the last message's does not count";
 }
 
 // ---- SSL 3 ----
