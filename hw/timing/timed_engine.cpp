@@ -182,9 +182,26 @@ void TimedEngine::step(unsigned n) {
 
 // ---- units ----
 
+unsigned TimedEngine::choose(uint32_t mask, Turns& turns, unsigned count2, unsigned count3) {
+  if (!count2 || !count3) [[likely]] return next_in_turn(mask, turns.last);
+  if (mask != 1 && turns.zero_won) mask &= ~1u;
+  unsigned n = static_cast<unsigned>(__builtin_ctz(mask));
+  if (n == 1) {
+    if (mask & 4 && turns.lost[0] >= count2)
+      n = 2;
+    else if (mask & 8 && turns.lost[1] >= count3)
+      n = 3;
+  } else if (n == 2 && mask & 8 && turns.lost[1] >= count3 && turns.lost[0] < count2) {
+    n = 3;
+  }
+  for (unsigned c = 2; c < 4; ++c)
+    if (c != n && mask >> c & 1 && turns.lost[c - 2] < 255) ++turns.lost[c - 2];
+  return n;
+}
+
 void TimedEngine::give(UnitArbiter& u, unsigned unit, unsigned n) {
   u.holder = static_cast<int>(n);
-  u.last = n;
+  u.turns.won(n);
   ++counters_.grants;
   if (observer_) [[unlikely]] observer_->unit_owner(now_, static_cast<regs::Eu>(unit), static_cast<int>(n));
 }
@@ -195,7 +212,7 @@ void TimedEngine::arbitrate_units() {
     if (u.holder >= 0) continue;
     if (!u.snapshot) u.snapshot = std::exchange(u.asking, 0);
     if (!u.snapshot) continue;
-    const unsigned n = next_in_turn(u.snapshot, u.last);
+    const unsigned n = choose(u.snapshot, u.turns, unit_priority_count(2), unit_priority_count(3));
     u.snapshot &= ~(1u << n);
     give(u, i, n);
     due_[n] = now_ + clocks_.grant;
@@ -216,11 +233,11 @@ void TimedEngine::take_bus(unsigned n, Clock start, uint32_t held, BusAddr addr,
   bus_free_ = start + held;
   counters_.bus_clocks += held;
   if (write) {
-    last_w_ = n;
+    turns_w_.won(n);
     ++counters_.writes;
     counters_.posted_write_clocks += clocks_.posted_write;
   } else {
-    last_r_ = n;
+    turns_r_.won(n);
     ++counters_.reads;
     counters_.read_latency_clocks += clocks_.read_latency;
   }
@@ -255,7 +272,7 @@ void TimedEngine::grant_bus() {
     snap_r_ = wants_r_;
   }
   const bool write = snap_w_ != 0;
-  const unsigned n = write ? next_in_turn(snap_w_, last_w_) : next_in_turn(snap_r_, last_r_);
+  const unsigned n = choose(write ? snap_w_ : snap_r_, write ? turns_w_ : turns_r_, bus_priority_count(2), bus_priority_count(3));
   const uint32_t bit = 1u << n;
   (write ? snap_w_ : snap_r_) &= ~bit;
   Port& p = ports_[n];

@@ -4,9 +4,12 @@
 // How a clock is evaluated, everywhere and in the slow reference too:
 //   1. everything that ends on this clock ends: delays, read data arriving, blocks leaving a unit, writes done;
 //      channels go on and ask for what they want next; units start their next block;
-//   2. free units are given to channels that ask (snapshot, round robin [MSC]);
-//   3. if the bus is free, one burst is granted: from a snapshot of the requests, writes before reads, round robin
-//      by channel number inside each [MSC].
+//   2. free units are given to channels that ask, from a snapshot of those who do [MSC];
+//   3. if the bus is free, one burst is granted: from a snapshot of the requests, writes before reads [MSC].
+// Inside a snapshot the turn goes round by channel number, or, when MCR has counts for both channels 2 and 3, by weight
+// [MSC]: channel 0 first, but not twice running while others ask; then channels 2 and 3 if they have lost as often as their
+// counts say; then by number. ASSUMED: the counts are looked at when a choice is made, and losses are counted for each unit,
+// for reads and for writes apart.
 // Software's accesses at time T see the state after clock floor(T/period); a doorbell acts on the next clock.
 // So whatever happens outside at T, no clock up to floor(T/period) can change any more, and the engine may run
 // ahead of the kernel to the next moment at which anybody else can act. It stops after a clock in which
@@ -152,10 +155,21 @@ class TimedEngine final : public Engine {
   void restart(unsigned n) override;
 
  private:
+  /// Who won last, and how often channels 2 and 3 have lost since they won.
+  struct Turns {
+    unsigned last = 0;
+    bool zero_won = false;  // channel 0, the last time
+    uint8_t lost[2] = {};
+    void won(unsigned n) {
+      last = n;
+      zero_won = n == 0;
+      if (n >= 2) lost[n - 2] = 0;
+    }
+  };
   struct UnitArbiter {
     int holder = -1;
     uint32_t asking = 0, snapshot = 0;
-    unsigned last = 0;
+    Turns turns;
   };
   /// Walks a segment list burst by burst.
   struct Cursor {
@@ -225,6 +239,7 @@ class TimedEngine final : public Engine {
   void take_bus(unsigned n, Clock start, uint32_t held, BusAddr addr, uint32_t size, bool write);
   void ask_bus(unsigned n, std::coroutine_handle<> h, BusAddr addr, uint32_t size, uint32_t extra, bool write);
   void start_stream(unsigned n, std::coroutine_handle<> h, Stream& s);
+  static unsigned choose(uint32_t mask, Turns& turns, unsigned count2, unsigned count3);
   void give(UnitArbiter& u, unsigned unit, unsigned n);
   void arbitrate_units();
   void grant_bus();
@@ -252,7 +267,7 @@ class TimedEngine final : public Engine {
   Port ports_[kMaxChannels];
   uint32_t idle_ = 0, streaming_ = 0, resume_pending_ = 0, watched_ = 0;
   uint32_t wants_w_ = 0, wants_r_ = 0, snap_w_ = 0, snap_r_ = 0;
-  unsigned last_w_ = 0, last_r_ = 0;
+  Turns turns_w_, turns_r_;
   std::array<UnitArbiter, 12> units_arb_;
   Clock arbitrate_at_ = kNever;
   bool visible_ = false, running_ = false, short_cuts_ = true;

@@ -38,9 +38,11 @@ struct Scenario {
   double latency_ns;
   bool faults, resets;
   uint32_t gap;  // clocks between stimuli, at most
+  unsigned weights = 0;  // MCR: unit counts of channels 2 and 3, bus counts of both, a nibble each from the top; 0: round robin
 };
 std::ostream& operator<<(std::ostream& o, const Scenario& s) {
-  return o << s.part << "_seed" << s.seed << "_latency" << s.latency_ns << (s.faults ? "_faults" : "") << (s.resets ? "_resets" : "") << "_gap" << s.gap;
+  return o << s.part << "_seed" << s.seed << "_latency" << s.latency_ns << (s.faults ? "_faults" : "") << (s.resets ? "_resets" : "") << "_gap" << s.gap
+           << (s.weights ? "_weighted" : "");
 }
 
 /// The stimuli, decided by what the model under test shows (which must be the same for all of them).
@@ -75,6 +77,11 @@ void build(BenchMemory& m, const Scenario& s, const regs::Part& part) {
   std::mt19937 g(s.seed * 7919 + 1);
   for (unsigned c = 0; c < kChannels; ++c)
     for (unsigned i = 0; i < kSlots; ++i) m.build(c, i, random_shape(g, s.faults, &part), g);
+}
+
+uint32_t mcr_of(const Scenario& s) {
+  const unsigned w = s.weights;
+  return (w >> 12 & 3) << 22 | (w >> 8 & 3) << 20 | (w >> 4 & 3) << 18 | (w & 3) << 16;
 }
 
 void configure(hw::Engine& e, unsigned c) { e.write32(regs::kChannelBase(c) + regs::kCCCR.offset_bytes + 4, kConfig); }
@@ -115,6 +122,7 @@ TEST_P(Oracle, EngineEqualsReference) {
     Log log;
     e.set_observer(&log);
     for (unsigned c = 0; c < kChannels; ++c) configure(e, c);
+    e.write32(regs::kControllerBase + regs::kMCR.offset_bytes, mcr_of(s));
     e.write32(regs::kMdeuBase + regs::kEuInterruptControl.offset_bytes + 4, s.seed % 2 ? static_cast<uint32_t>(regs::eu_error::kIce) : 0);
     Stimuli st(s);
     RegisterSide side{e, [&](uint32_t o, uint32_t v) { e.write32(o, v); }};
@@ -134,6 +142,10 @@ TEST_P(Oracle, EngineEqualsReference) {
   build(dm, s, part);
   Reference ref("reference", part, timing, rm.map);
   ref.icv_write_back = true;
+  for (unsigned k = 0; k < 2; ++k) {
+    ref.unit_counts[k] = s.weights >> (12 - 4 * k) & 3;
+    ref.bus_counts[k] = s.weights >> (4 - 4 * k) & 3;
+  }
   const uint32_t ice = s.seed % 2 ? static_cast<uint32_t>(regs::eu_error::kIce) : 0;  // masked: a wrong ICV is a verdict only
   ref.mdeu().write32(regs::kEuInterruptControl.offset_bytes + 4, ice);
   hw::SecDevice dev("sec", part, timing);
@@ -154,6 +166,7 @@ TEST_P(Oracle, EngineEqualsReference) {
   RegisterSide side{dev.engine(), [&](uint32_t o, uint32_t v) { dev.write32(o, v); }};
   sc_core::sc_spawn([&] {
     dev.write32(regs::kControllerBase + regs::kIMR.offset_bytes, 0xff);
+    dev.write32(regs::kControllerBase + regs::kMCR.offset_bytes, mcr_of(s));
     dev.write32(regs::kMdeuBase + regs::kEuInterruptControl.offset_bytes + 4, ice);
     for (unsigned c = 0; c < kChannels; ++c) dev.write32(regs::kChannelBase(c) + regs::kCCCR.offset_bytes + 4, kConfig);
     while (ds.more()) {
@@ -200,6 +213,8 @@ std::vector<Scenario> scenarios() {
   for (unsigned seed = 1; seed <= 24; ++seed)
     v.push_back({seed, seed % 3 == 0 ? "mpc8548" : seed % 3 == 1 ? "p2020" : "mpc8572", seed % 4 == 0 ? 30.0 : seed % 4 == 1 ? 100.0 : 333.0,
                  seed % 2 == 0, seed % 5 > 1, seed % 3 == 0 ? 60u : seed % 3 == 1 ? 600u : 3000u});
+  for (const unsigned weights : {0x1111u, 0x3333u, 0x1200u, 0x0031u, 0x2123u, 0x0101u})
+    v.push_back({100 + weights, "p2020", 100.0, weights % 2 == 0, false, 60u, weights});
   return v;
 }
 INSTANTIATE_TEST_SUITE_P(Mixes, Oracle, testing::ValuesIn(scenarios()), testing::PrintToStringParamName());

@@ -73,6 +73,7 @@ class Reference : public sc_core::sc_module {
     spawn(i);
   }
   uint64_t events = 0;
+  unsigned unit_counts[2] = {}, bus_counts[2] = {};  // MCR's, of channels 2 and 3
 
  private:
   struct Burst {
@@ -99,11 +100,36 @@ class Reference : public sc_core::sc_module {
     uint32_t in_used = 0, out_used = 0, reads_out = 0, todo = 0, produce = 0;
     bool reader_done = true, unit_done = true, writer_done = true;
   };
+  struct Turns {
+    unsigned last = 0, lost[kChannels] = {};
+    bool served = false;  // anybody, ever
+  };
   struct Unit {
     int holder = -1;
     uint32_t asking = 0, snap = 0;
-    unsigned last = 0;
+    Turns turns;
   };
+  /// Whose turn it is among `asking`; {0, 0}: round robin, else by weight.
+  static unsigned turn(uint32_t asking, Turns& t, const unsigned (&counts)[2]) {
+    unsigned winner = kChannels;
+    if (!counts[0] || !counts[1]) {
+      winner = t.last;
+      do winner = (winner + 1) % kChannels; while (!(asking >> winner & 1));
+    } else {
+      std::vector<unsigned> order;
+      if (t.last != 0 || !t.served) order.push_back(0);
+      for (unsigned c : {2u, 3u})
+        if (t.lost[c] >= counts[c - 2]) order.push_back(c);
+      for (unsigned c : {1u, 2u, 3u, 0u}) order.push_back(c);
+      for (unsigned c : order)
+        if (winner == kChannels && asking >> c & 1) winner = c;
+    }
+    for (unsigned c = 0; c < kChannels; ++c)
+      if (asking >> c & 1) t.lost[c] = c == winner ? 0 : t.lost[c] + 1;
+    t.last = winner;
+    t.served = true;
+    return winner;
+  }
 
   uint64_t period() const { return k_.period_ps; }
   static uint64_t now_ps() { return sc_core::sc_time_stamp().value(); }
@@ -145,11 +171,8 @@ class Reference : public sc_core::sc_module {
       if (!(snap_w_ | snap_r_)) continue;
       const bool w = snap_w_ != 0;
       uint32_t& snap = w ? snap_w_ : snap_r_;
-      unsigned& last = w ? last_w_ : last_r_;
-      unsigned i = last;
-      do i = (i + 1) % kChannels; while (!(snap >> i & 1));
+      const unsigned i = turn(snap, w ? turns_w_ : turns_r_, bus_counts);
       snap &= ~(1u << i);
-      last = i;
       Chan& c = *c_[i];
       bus_free_ = clock() + k_.bus_clocks(w ? c.w_addr : c.r_addr, w ? c.w_n : c.r_n);
       (w ? c.want_w : c.want_r) = false;
@@ -169,11 +192,9 @@ class Reference : public sc_core::sc_module {
         if (u.holder >= 0) continue;
         if (!u.snap) std::swap(u.snap, u.asking);
         if (!u.snap) continue;
-        unsigned i = u.last;
-        do i = (i + 1) % kChannels; while (!(u.snap >> i & 1));
+        const unsigned i = turn(u.snap, u.turns, unit_counts);
         u.snap &= ~(1u << i);
         u.holder = static_cast<int>(i);
-        u.last = i;
         c_[i]->unit_given.notify();
       }
     }
@@ -581,7 +602,7 @@ class Reference : public sc_core::sc_module {
   sc_core::sc_event bus_event_, unit_event_;
   uint64_t bus_free_ = 0;
   uint32_t snap_w_ = 0, snap_r_ = 0;
-  unsigned last_w_ = 0, last_r_ = 0;
+  Turns turns_w_, turns_r_;
 };
 
 }  // namespace sec::test
