@@ -871,6 +871,8 @@ TEST_F(PublicKey, RsaByOpenssl) {
     ASSERT_EQ(EVP_PKEY_get_bn_param(key.get(), "e", &e), 1);
     ASSERT_EQ(EVP_PKEY_get_bn_param(key.get(), "d", &d), 1);
     const Num nn(n), ne(e), nd(d);
+    SCOPED_TRACE("n " + hex(bytes(n, bits / 8)) + ", d " +
+                 hex(bytes(d, bits / 8)));  // OpenSSL draws them anew each time
     Bytes text = filler(bits / 8, bits);
     text[0] = 0;
     std::unique_ptr<EVP_PKEY_CTX, Free> c(EVP_PKEY_CTX_new(key.get(), nullptr));
