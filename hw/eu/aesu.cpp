@@ -18,7 +18,7 @@ using Block = std::array<uint8_t, 16>;
 
 constexpr uint32_t kMe = static_cast<uint32_t>(regs::eu_error::kMe), kKse = static_cast<uint32_t>(regs::eu_error::kKse),
                    kDse = static_cast<uint32_t>(regs::eu_error::kDse), kIce = static_cast<uint32_t>(regs::eu_error::kIce);
-constexpr uint32_t kWindowBytes = place::kGcmBytes;
+constexpr uint32_t kWindowBytes = regs::kAesuContext.size_bytes;
 
 void add(uint8_t* to, const uint8_t* x, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] ^= x[i];

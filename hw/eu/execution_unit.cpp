@@ -232,6 +232,10 @@ void ExecutionUnit::slave_start() {
   size_written_ = true;
   done_ = false;
   consumed_ = 0;
+  // Only a channel can give these; its last descriptor may have, and nobody reset the unit since.
+  selected_ = code_;
+  header_bytes_ = 0;
+  nonce_bytes_ = received_bytes_ = 0;
   data_bytes_ = data_bits_ / 8;
   const uint32_t e = data_bits_ % 8 ? kDse : prepare();
   if (e) {
