@@ -1,5 +1,5 @@
-// Bytes as hexadecimal text and back. The one place that reads digits. No message of its own: whoever parses knows which
-// option or file to name.
+// Bytes as hexadecimal text and back. The one place that reads digits. No message of its own: whoever parses knows
+// which option or file to name.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,10 @@ namespace sec {
 /// hexadecimal digit, or of a last digit without a partner; nothing when all is well.
 inline std::optional<size_t> read_hex(std::string_view digits, std::vector<uint8_t>& out) {
   const auto value = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
   };
   out.reserve(out.size() + digits.size() / 2);
   for (size_t i = 0; i < digits.size(); i += 2) {

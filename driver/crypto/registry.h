@@ -34,12 +34,13 @@ struct AlgorithmInfo {
   unsigned block_bytes = 1;
   unsigned min_key_bytes = 0, max_key_bytes = 0;
   unsigned iv_bytes = 0;
-  unsigned chunk_bytes = 0;   // 0: same as block_bytes
-  unsigned walk_bytes = 0;    // 0: same as chunk_bytes
+  unsigned chunk_bytes = 0;     // 0: same as block_bytes
+  unsigned walk_bytes = 0;      // 0: same as chunk_bytes
   unsigned digest_bytes = 0;    // hashes
   unsigned state_bytes = 0;     // hashes: of export_state(); 0: one-shot only
   unsigned max_auth_bytes = 0;  // AEAD: the longest tag
-  std::string composed;         // not one engine operation: what does which part, for people ("CTR on the engine, GHASH on the CPU")
+  std::string
+      composed;  // not one engine operation: what does which part, for people ("CTR on the engine, GHASH on the CPU")
   unsigned align_mask = 0;
   SelfTest selftest = SelfTest::Unknown;
 };
@@ -66,8 +67,8 @@ class Aead {
  public:
   virtual ~Aead() = default;
   virtual const AlgorithmInfo& info() const = 0;
-  /// Invalid for a bad key. AEADs have no key range of their own in the kernel: any refused key makes later requests fail
-  /// with NoKey.
+  /// Invalid for a bad key. AEADs have no key range of their own in the kernel: any refused key makes later requests
+  /// fail with NoKey.
   virtual Status set_key(std::span<const uint8_t> key, uint32_t key_flags = 0) = 0;
   /// Length of the tag; max_auth_bytes until called. Invalid, and the old one stays, for a length the algorithm lacks.
   virtual Status set_auth_bytes(unsigned bytes) = 0;
@@ -79,8 +80,8 @@ class Aead {
 };
 
 /// A hash transform; set_key makes it an HMAC where the algorithm is "hmac(...)".
-/// In steps: make_state(), init(), then update() any number of times, then final() or finup(). One operation on a state at a
-/// time. export_state() and import_state() move an unfinished hash to another state of a transform of the same
+/// In steps: make_state(), init(), then update() any number of times, then final() or finup(). One operation on a state
+/// at a time. export_state() and import_state() move an unfinished hash to another state of a transform of the same
 /// algorithm (and key).
 class Hash {
  public:

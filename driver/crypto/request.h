@@ -63,7 +63,7 @@ class HashState {
 struct HashRequest {
   const ScatterList* src = nullptr;  // may be null when size_bytes is 0
   size_t size_bytes = 0;
-  uint8_t* digest = nullptr;  // digest_bytes of the algorithm
+  uint8_t* digest = nullptr;   // digest_bytes of the algorithm
   HashState* state = nullptr;  // update(), final(), finup()
   uint32_t flags = 0;
   Completion complete = nullptr;

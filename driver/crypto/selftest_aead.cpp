@@ -59,7 +59,11 @@ struct Tester {
   struct Message {
     Bytes iv, aad, plain, cipher, tag;
     explicit Message(const AeadVector& v)
-        : iv(from_hex(v.iv)), aad(from_hex(v.aad)), plain(from_hex(v.plain)), cipher(from_hex(v.cipher)), tag(from_hex(v.tag)) {}
+        : iv(from_hex(v.iv)),
+          aad(from_hex(v.aad)),
+          plain(from_hex(v.plain)),
+          cipher(from_hex(v.cipher)),
+          tag(from_hex(v.tag)) {}
   };
 
   static Outcome fail(std::string_view source, const char* layout, bool encrypt, const std::string& what) {
@@ -134,7 +138,8 @@ struct Tester {
     return {};
   }
 
-  Outcome both(const std::shared_ptr<Aead>& aead, std::string_view source, const Message& m, const Layout& layout) const {
+  Outcome both(const std::shared_ptr<Aead>& aead, std::string_view source, const Message& m,
+               const Layout& layout) const {
     for (const bool encrypt : {true, false})
       if (Outcome o = run(aead, source, m, layout, encrypt, Status::Ok); !o.ok()) return o;
     return {};
@@ -172,8 +177,8 @@ struct Tester {
     return both(aead, v.source, good, kLayouts[0]);  // and the transform still works
   }
 
-  /// set_auth_bytes() takes what the algorithm has and nothing else; shorter tags of authenc and GCM are the first bytes
-  /// of the long one, those of CCM have vectors of their own.
+  /// set_auth_bytes() takes what the algorithm has and nothing else; shorter tags of authenc and GCM are the first
+  /// bytes of the long one, those of CCM have vectors of their own.
   Outcome tag_sizes(const AeadVector& v) const {
     std::shared_ptr<Aead> aead;
     if (const std::string e = make(v, shape.digest_bytes, aead); !e.empty()) return {e, nullptr};
@@ -251,15 +256,16 @@ struct Tester {
     for (size_t n = 0; n <= key.size(); ++n) {
       const auto bytes = std::span(key).first(n);
       const Status want = key_bytes_are_legal(shape, n) ? Status::Ok : Status::Invalid;
-      const std::string e = gives((authenc ? "a cipher key of " : "a key of ") + std::to_string(n) + " bytes",
-                                  authenc ? make_authenc_key(std::span(key).first(20), bytes) : Bytes(bytes.begin(), bytes.end()),
-                                  want);
+      const std::string e =
+          gives((authenc ? "a cipher key of " : "a key of ") + std::to_string(n) + " bytes",
+                authenc ? make_authenc_key(std::span(key).first(20), bytes) : Bytes(bytes.begin(), bytes.end()), want);
       if (!e.empty()) return {e, nullptr};
     }
     if (!authenc) return {};
     const Bytes blob = key_of(v);
     for (size_t n = 0; n < 8; ++n)
-      if (const std::string e = gives("a key blob of " + std::to_string(n) + " bytes", std::span(blob).first(n), Status::Invalid);
+      if (const std::string e =
+              gives("a key blob of " + std::to_string(n) + " bytes", std::span(blob).first(n), Status::Invalid);
           !e.empty())
         return {e, nullptr};
     const struct {

@@ -1,4 +1,5 @@
-// What the parts of the self-test share: poisoned buffers, layouts, waiting for a completion. Internal to driver/crypto.
+// What the parts of the self-test share: poisoned buffers, layouts, waiting for a completion. Internal to
+// driver/crypto.
 #pragma once
 #include <functional>
 #include <memory>

@@ -47,11 +47,12 @@ constexpr AlgorithmShape kShapes[] = {
     {"rfc4106(gcm(aes))", Aead, 1, 20, 36, 8, 16},
     {"ccm(aes)", Aead, 1, 16, 32, 16, 16},
     {"rfc4309(ccm(aes))", Aead, 1, 19, 35, 8, 16},
-#define SEC_AUTHENC(hash, digest)                                                   \
-  {"authenc(hmac(" hash "),cbc(aes))", Aead, 16, 16, 32, 16, digest},               \
-      {"authenc(hmac(" hash "),ctr(aes))", Aead, 1, 16, 32, 16, digest},            \
-      {"authenc(hmac(" hash "),cbc(des3_ede))", Aead, 8, 24, 24, 8, digest},        \
-      {"authenc(hmac(" hash "),cbc(des))", Aead, 8, 8, 8, 8, digest}
+#define SEC_AUTHENC(hash, digest)                                              \
+  {"authenc(hmac(" hash "),cbc(aes))", Aead, 16, 16, 32, 16, digest},          \
+      {"authenc(hmac(" hash "),ctr(aes))", Aead, 1, 16, 32, 16, digest},       \
+      {"authenc(hmac(" hash "),cbc(des3_ede))", Aead, 8, 24, 24, 8, digest}, { \
+    "authenc(hmac(" hash "),cbc(des))", Aead, 8, 8, 8, 8, digest               \
+  }
     SEC_AUTHENC("md5", 16),
     SEC_AUTHENC("sha1", 20),
     SEC_AUTHENC("sha224", 28),
@@ -76,8 +77,7 @@ std::span<const AlgorithmShape> shapes() { return kShapes; }
 bool key_bytes_are_legal(const AlgorithmShape& shape, size_t n) {
   const bool aes = n == 16 || n == 24 || n == 32;
   if (shape.name == "xts(aes)") return n == 32 || n == 64 || n == 48;
-  if (shape.name == "rfc3686(ctr(aes))" || shape.name == "rfc4106(gcm(aes))")
-    return n == 20 || n == 28 || n == 36;
+  if (shape.name == "rfc3686(ctr(aes))" || shape.name == "rfc4106(gcm(aes))") return n == 20 || n == 28 || n == 36;
   if (shape.name == "rfc4309(ccm(aes))") return n == 19 || n == 27 || n == 35;
   if (shape.name == "xcbc(aes)") return n == 16;
   if (shape.name.find("(aes") != std::string_view::npos) return aes;
@@ -86,9 +86,9 @@ bool key_bytes_are_legal(const AlgorithmShape& shape, size_t n) {
 
 bool auth_bytes_are_legal(const AlgorithmShape& shape, unsigned n) {
   if (is_authenc(shape.name)) return n >= 1 && n <= shape.digest_bytes;
-  if (shape.name == "gcm(aes)") return n == 4 || n == 8 || (n >= 12 && n <= 16);       // SP 800-38D 5.2.1.2
-  if (shape.name == "ccm(aes)") return n >= 4 && n <= 16 && n % 2 == 0;                // SP 800-38C A.1
-  return n == 8 || n == 12 || n == 16;                                                 // RFC 4106 6, RFC 4309 6
+  if (shape.name == "gcm(aes)") return n == 4 || n == 8 || (n >= 12 && n <= 16);  // SP 800-38D 5.2.1.2
+  if (shape.name == "ccm(aes)") return n >= 4 && n <= 16 && n % 2 == 0;           // SP 800-38C A.1
+  return n == 8 || n == 12 || n == 16;                                            // RFC 4106 6, RFC 4309 6
 }
 
 }  // namespace sec::crypto

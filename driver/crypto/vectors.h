@@ -30,8 +30,8 @@ struct AeadVector {
   std::string_view auth_key, key, iv, aad, plain, cipher, tag;  // hex
 };
 
-/// Sizes that every implementation of an algorithm must declare; a cipher or AEAD may take fewer key sizes. Key sizes of
-/// an authenc(...) are the cipher's.
+/// Sizes that every implementation of an algorithm must declare; a cipher or AEAD may take fewer key sizes. Key sizes
+/// of an authenc(...) are the cipher's.
 struct AlgorithmShape {
   std::string_view name;
   AlgorithmType type;

@@ -1,5 +1,5 @@
-// What the AEADs of the CPU back ends have in common: the tag's length, the checks of a request, reading and writing its
-// tag. Internal to host/cpu.
+// What the AEADs of the CPU back ends have in common: the tag's length, the checks of a request, reading and writing
+// its tag. Internal to host/cpu.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -40,12 +40,16 @@ class AeadBase : public crypto::Aead {
 
   /// Ok, and the bytes of text, when the request can be done.
   Status check(const crypto::AeadRequest& r, bool encrypt, size_t& text) const {
-    if (!keyed_) [[unlikely]] return Status::NoKey;
+    if (!keyed_) [[unlikely]]
+      return Status::NoKey;
     const size_t tag = auth_bytes_;
-    if (!encrypt && r.size_bytes < tag) [[unlikely]] return Status::Invalid;
+    if (!encrypt && r.size_bytes < tag) [[unlikely]]
+      return Status::Invalid;
     text = encrypt ? r.size_bytes : r.size_bytes - tag;
-    if (text % info_->block_bytes) [[unlikely]] return Status::Invalid;
-    if (rfc_ && r.aad_bytes != 16 && r.aad_bytes != 20) [[unlikely]] return Status::Invalid;
+    if (text % info_->block_bytes) [[unlikely]]
+      return Status::Invalid;
+    if (rfc_ && r.aad_bytes != 16 && r.aad_bytes != 20) [[unlikely]]
+      return Status::Invalid;
     if (ccm_) {  // byte 0 is L - 1; the text's length must fit in L bytes
       const unsigned l = r.iv[0] + 1u;
       if (l < 2 || l > 8 || (l < 4 && text >> (8 * l))) return Status::Invalid;
@@ -70,7 +74,9 @@ class AeadBase : public crypto::Aead {
   bool keyed_ = false;
 
  private:
-  static bool has(const crypto::ScatterList* list, size_t n) { return n == 0 || single_span(list, n) || covers(list, n); }
+  static bool has(const crypto::ScatterList* list, size_t n) {
+    return n == 0 || single_span(list, n) || covers(list, n);
+  }
 
   std::shared_ptr<const crypto::AlgorithmInfo> info_;
   const crypto::AlgorithmShape* shape_;

@@ -26,7 +26,8 @@ CpuInfo cpu_info() {
     if (line.starts_with("flags")) {
       std::istringstream words(value);
       for (std::string w; words >> w;)
-        for (const char* k : {"aes", "vaes", "pclmulqdq", "vpclmulqdq", "sha_ni", "gfni", "avx2", "avx512f", "avx512ifma"})
+        for (const char* k :
+             {"aes", "vaes", "pclmulqdq", "vpclmulqdq", "sha_ni", "gfni", "avx2", "avx512f", "avx512ifma"})
           if (w == k) info.features.push_back(w);
     }
   }

@@ -23,10 +23,10 @@
 // over 65,534 bytes are not taken by the library: they are done by OpenSSL's functions at the same place in
 // the batch and counted in `IpsecMbStats::fallbacks`.
 //
-// An AEAD is one job for both operations. Its wrong tag ends that request with BadMessage and no other one of the batch.
-// The library hashes its source, so an authenc request that encrypts out of place is copied first. OpenSSL does, at the
-// same place in the batch and counted as a fallback: empty texts, AAD and text of more than 65,520 bytes together, counters
-// that carry out of their low 32 bits, and for CCM AES-192 and more than 46 bytes of AAD.
+// An AEAD is one job for both operations. Its wrong tag ends that request with BadMessage and no other one of the
+// batch. The library hashes its source, so an authenc request that encrypts out of place is copied first. OpenSSL does,
+// at the same place in the batch and counted as a fallback: empty texts, AAD and text of more than 65,520 bytes
+// together, counters that carry out of their low 32 bits, and for CCM AES-192 and more than 46 bytes of AAD.
 //
 // DES and triple DES are registered only when the AVX-512 code is in use. The other managers scan tables in
 // constant time and are 60 times slower than OpenSSL (1.7 and 0.5 MB/s). There is no DES-ECB, XTS or plain
@@ -47,19 +47,19 @@ inline constexpr int kIpsecMbPriority = 300;
 enum class IpsecMbArch : uint8_t { Auto, NoAesni, Sse, Avx, Avx2, Avx512NoVaes, Avx512 };
 
 struct IpsecMbStats {
-  uint64_t batches = 0;    // runs
-  uint64_t jobs = 0;       // requests completed
-  uint64_t linearised = 0; // copied because scattered
-  uint64_t cut = 0;        // run in parts
-  uint64_t fallbacks = 0;  // done by OpenSSL
+  uint64_t batches = 0;        // runs
+  uint64_t jobs = 0;           // requests completed
+  uint64_t linearised = 0;     // copied because scattered
+  uint64_t cut = 0;            // run in parts
+  uint64_t fallbacks = 0;      // done by OpenSSL
   uint64_t batch_buffers = 0;  // allocated; does not grow with the number of requests
 };
 
 struct IpsecMbOptions {
   unsigned burst = 32;  // jobs per batch, 1 to 128
   IpsecMbArch arch = IpsecMbArch::Auto;
-  bool des_without_avx512 = false;            // for tests
-  std::shared_ptr<IpsecMbStats> stats = {};   // counted here when set
+  bool des_without_avx512 = false;           // for tests
+  std::shared_ptr<IpsecMbStats> stats = {};  // counted here when set
 };
 
 /// Adds all algorithms of this back end; nothing when the library does not run on this processor (or not with

@@ -1,8 +1,8 @@
 // The AEADs of the ipsec-mb back end: one job does cipher and authentication. See ipsecmb.h.
 //
-// The library hashes its source buffer, so an authenc job that encrypts has to work in place; a request that does not, or
-// whose lists are in pieces, goes through the slot's buffer. What the library does not take (see `takes`) is done by the
-// OpenSSL back end's transform of the same algorithm, at its place in the batch.
+// The library hashes its source buffer, so an authenc job that encrypts has to work in place; a request that does not,
+// or whose lists are in pieces, goes through the slot's buffer. What the library does not take (see `takes`) is done by
+// the OpenSSL back end's transform of the same algorithm, at its place in the batch.
 #include <openssl/crypto.h>
 
 #include <array>
@@ -66,7 +66,9 @@ class AeadQueue final : public Queue<AeadRequest> {
 class IpsecMbAead final : public AeadBase {
  public:
   explicit IpsecMbAead(std::shared_ptr<AeadQueue> queue)
-      : AeadBase(queue->kind().info), queue_(std::move(queue)), fallback_(kind().openssl->alloc_aead(kind().info->name)) {}
+      : AeadBase(queue->kind().info),
+        queue_(std::move(queue)),
+        fallback_(kind().openssl->alloc_aead(kind().info->name)) {}
   ~IpsecMbAead() override { queue_->finish(this); }
   IpsecMbAead(const IpsecMbAead&) = delete;
   IpsecMbAead& operator=(const IpsecMbAead&) = delete;
@@ -152,7 +154,8 @@ class IpsecMbAead final : public AeadBase {
 
   Status submit(AeadRequest& r, bool encrypt) {
     size_t text = 0;
-    if (const Status s = check(r, encrypt, text); s != Status::Ok) [[unlikely]] return s;
+    if (const Status s = check(r, encrypt, text); s != Status::Ok) [[unlikely]]
+      return s;
     AeadQueue& q = *queue_;
     Batch& b = q.filling();
     IMB_JOB& j = b.jobs[b.n];
@@ -254,25 +257,25 @@ void AeadQueue::execute(Batch& b) {
     n = static_cast<unsigned>(scratch_.size());
   }
   const bool ok = n == 0 || run_ring(mgr(), jobs, n, [](IMB_JOB& to, const IMB_JOB& from) {
-    to.enc_keys = from.enc_keys;
-    to.dec_keys = from.dec_keys;
-    to.key_len_in_bytes = from.key_len_in_bytes;
-    to.src = from.src;
-    to.dst = from.dst;
-    to.cipher_start_src_offset_in_bytes = from.cipher_start_src_offset_in_bytes;
-    to.msg_len_to_cipher_in_bytes = from.msg_len_to_cipher_in_bytes;
-    to.hash_start_src_offset_in_bytes = from.hash_start_src_offset_in_bytes;
-    to.msg_len_to_hash_in_bytes = from.msg_len_to_hash_in_bytes;
-    to.iv = from.iv;
-    to.iv_len_in_bytes = from.iv_len_in_bytes;
-    to.auth_tag_output = from.auth_tag_output;
-    to.auth_tag_output_len_in_bytes = from.auth_tag_output_len_in_bytes;
-    to.u = from.u;
-    to.cipher_mode = from.cipher_mode;
-    to.cipher_direction = from.cipher_direction;
-    to.hash_alg = from.hash_alg;
-    to.chain_order = from.chain_order;
-  });
+                    to.enc_keys = from.enc_keys;
+                    to.dec_keys = from.dec_keys;
+                    to.key_len_in_bytes = from.key_len_in_bytes;
+                    to.src = from.src;
+                    to.dst = from.dst;
+                    to.cipher_start_src_offset_in_bytes = from.cipher_start_src_offset_in_bytes;
+                    to.msg_len_to_cipher_in_bytes = from.msg_len_to_cipher_in_bytes;
+                    to.hash_start_src_offset_in_bytes = from.hash_start_src_offset_in_bytes;
+                    to.msg_len_to_hash_in_bytes = from.msg_len_to_hash_in_bytes;
+                    to.iv = from.iv;
+                    to.iv_len_in_bytes = from.iv_len_in_bytes;
+                    to.auth_tag_output = from.auth_tag_output;
+                    to.auth_tag_output_len_in_bytes = from.auth_tag_output_len_in_bytes;
+                    to.u = from.u;
+                    to.cipher_mode = from.cipher_mode;
+                    to.cipher_direction = from.cipher_direction;
+                    to.hash_alg = from.hash_alg;
+                    to.chain_order = from.chain_order;
+                  });
   if (!ok) [[unlikely]] {
     b.status = Status::Io;
     return;
@@ -318,7 +321,8 @@ void add(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, un
 
 }  // namespace
 
-void register_ipsecmb_aeads(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, unsigned burst, bool des) {
+void register_ipsecmb_aeads(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, unsigned burst,
+                            bool des) {
   auto openssl = std::make_shared<crypto::Registry>();
   openssl->set_selftest_enabled(false);
   const auto library = OpensslLibrary::open();

@@ -56,13 +56,13 @@ static_assert(sizeof(Slot) == 64);
 struct Batch {
   std::vector<IMB_JOB> jobs;
   std::vector<Slot> slots;
-  std::vector<std::vector<uint8_t>> bounce;  // per slot; keep their sizes
+  std::vector<std::vector<uint8_t>> bounce;   // per slot; keep their sizes
   std::vector<std::array<uint8_t, 64>> tags;  // per slot, AEADs only
-  unsigned n = 0, next = 0;                  // filled; next to be called back
-  uint64_t number = 0;                       // in the order of closing
-  uint8_t group = 0;                         // of the first job
-  bool mixed = false;                        // more than one group, or a job that runs alone
-  bool slow = false;                         // some slot is `linear` or `alone`
+  unsigned n = 0, next = 0;                   // filled; next to be called back
+  uint64_t number = 0;                        // in the order of closing
+  uint8_t group = 0;                          // of the first job
+  bool mixed = false;                         // more than one group, or a job that runs alone
+  bool slow = false;                          // some slot is `linear` or `alone`
   bool executed = false;
   Status status = Status::Ok;
 };
@@ -244,6 +244,7 @@ void hmac_pads(IMB_MGR* m, std::span<const uint8_t> key, uint8_t* inner, uint8_t
 }
 
 /// gcm, ccm and authenc(...); `des` when the library's DES is worth having.
-void register_ipsecmb_aeads(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, unsigned burst, bool des);
+void register_ipsecmb_aeads(crypto::Registry& registry, const std::shared_ptr<Manager>& manager, unsigned burst,
+                            bool des);
 
 }  // namespace sec::host

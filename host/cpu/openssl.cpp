@@ -32,7 +32,8 @@ struct Kind {
   const EVP_CIPHER* for_key(size_t key_bytes) const {
     if (family != Family::Aes) return ciphers[0].get();
     const size_t n = mode == Mode::Xts ? key_bytes / 2 : mode == Mode::Rfc3686 ? key_bytes - kNonceBytes : key_bytes;
-    return (n == 16 || n == 24 || n == 32) && (mode != Mode::Xts || key_bytes % 16 == 0) ? ciphers[n / 8 - 2].get() : nullptr;
+    return (n == 16 || n == 24 || n == 32) && (mode != Mode::Xts || key_bytes % 16 == 0) ? ciphers[n / 8 - 2].get()
+                                                                                         : nullptr;
   }
 };
 
@@ -62,8 +63,8 @@ class OpensslCipher final : public crypto::Skcipher {
       key = key.first(key.size() - kNonceBytes);
     }
     if (kind_->family != Family::Aes) {
-      const Status s = kind_->family == Family::Des ? crypto::check_des_key(key, key_flags)
-                                                    : crypto::check_des3_key(key, key_flags);
+      const Status s =
+          kind_->family == Family::Des ? crypto::check_des_key(key, key_flags) : crypto::check_des3_key(key, key_flags);
       if (s != Status::Ok) return s;
     }
     static constexpr uint8_t kNoIv[16] = {};
@@ -82,9 +83,11 @@ class OpensslCipher final : public crypto::Skcipher {
  private:
   template <bool kEncrypt>
   Status crypt(SkcipherRequest& r) {
-    if (!keyed_) [[unlikely]] return Status::NoKey;
+    if (!keyed_) [[unlikely]]
+      return Status::NoKey;
     const size_t n = r.size_bytes;
-    if (n == 0) [[unlikely]] return Status::Ok;
+    if (n == 0) [[unlikely]]
+      return Status::Ok;
     EVP_CIPHER_CTX* c = (kEncrypt ? encrypt_ : decrypt_).get();
     switch (kind_->mode) {
       case Mode::Ecb:
@@ -186,8 +189,8 @@ class OpensslCipher final : public crypto::Skcipher {
 
   std::shared_ptr<const Kind> kind_;
   EvpContext encrypt_, decrypt_;
-  std::vector<uint8_t> bounce_;  // XTS over scattered lists only; keeps its size
-  std::vector<uint8_t> key_;     // RC4 only
+  std::vector<uint8_t> bounce_;        // XTS over scattered lists only; keeps its size
+  std::vector<uint8_t> key_;           // RC4 only
   uint8_t counter_[kNonceBytes] = {};  // RFC 3686 only
   bool keyed_ = false;
 };
@@ -196,13 +199,15 @@ void add_cipher(crypto::Registry& registry, const std::shared_ptr<OpensslLibrary
   struct ModeText {
     const char *name, *evp;
   };
-  static constexpr ModeText kModes[] = {{"ecb", "ECB"}, {"cbc", "CBC"}, {"ctr", "CTR"}, {"xts", "XTS"},
+  static constexpr ModeText kModes[] = {{"ecb", "ECB"}, {"cbc", "CBC"}, {"ctr", "CTR"},     {"xts", "XTS"},
                                         {"ofb", "OFB"}, {"cfb", "CFB"}, {"rfc3686", "CTR"}, {"ecb", ""}};
   struct FamilyText {
     const char *name, *driver;
     unsigned block, min_key, max_key;
   };
-  static constexpr FamilyText kFamilies[] = {{"aes", "aes", 16, 16, 32}, {"des", "des", 8, 8, 8}, {"des3_ede", "3des", 8, 24, 24},
+  static constexpr FamilyText kFamilies[] = {{"aes", "aes", 16, 16, 32},
+                                             {"des", "des", 8, 8, 8},
+                                             {"des3_ede", "3des", 8, 24, 24},
                                              {"arc4", "arc4", 1, 1, 256}};
   const ModeText& m = kModes[static_cast<int>(mode)];
   const FamilyText& f = kFamilies[static_cast<int>(family)];
@@ -211,9 +216,7 @@ void add_cipher(crypto::Registry& registry, const std::shared_ptr<OpensslLibrary
   kind->library = library;
   kind->mode = mode;
   kind->family = family;
-  auto fetch = [&](const std::string& name) {
-    return EvpCipher(library->fetch(name));
-  };
+  auto fetch = [&](const std::string& name) { return EvpCipher(library->fetch(name)); };
   const std::string suffix = std::string("-") + m.evp;
   switch (family) {
     case Family::Aes:
@@ -221,9 +224,15 @@ void add_cipher(crypto::Registry& registry, const std::shared_ptr<OpensslLibrary
       if (mode != Mode::Xts) kind->ciphers[1] = fetch("AES-192" + suffix);
       kind->ciphers[2] = fetch("AES-256" + suffix);
       break;
-    case Family::Des: kind->ciphers[0] = fetch("DES" + suffix); break;
-    case Family::Des3: kind->ciphers[0] = fetch("DES-EDE3" + suffix); break;
-    case Family::Arc4: kind->ciphers[0] = fetch("RC4"); break;
+    case Family::Des:
+      kind->ciphers[0] = fetch("DES" + suffix);
+      break;
+    case Family::Des3:
+      kind->ciphers[0] = fetch("DES-EDE3" + suffix);
+      break;
+    case Family::Arc4:
+      kind->ciphers[0] = fetch("RC4");
+      break;
   }
   if (!kind->ciphers[0]) return;  // not in this OpenSSL
 

@@ -55,7 +55,8 @@ bool crypt_text(const AeadRequest& r, size_t text, size_t block, Crypt&& crypt) 
   const size_t end = r.aad_bytes + text;
   const uint8_t* in = single_span(r.src, end);
   uint8_t* out = single_span(r.dst, end);
-  if (in && out && text <= kMaxPieceBytes) [[likely]] return crypt(in + r.aad_bytes, out + r.aad_bytes, text);
+  if (in && out && text <= kMaxPieceBytes) [[likely]]
+    return crypt(in + r.aad_bytes, out + r.aad_bytes, text);
   return walk_pair(ListCursor(r.src, r.aad_bytes, text), ListCursor(r.dst, r.aad_bytes, text), text, block,
                    kMaxPieceBytes, std::forward<Crypt>(crypt));
 }
@@ -263,7 +264,8 @@ class OpensslCcm final : public OpensslAead {
     if (l != loaded_l_ && (!load(encrypt_.get(), l, 1) || !load(decrypt_.get(), l, 0))) return Status::Io;
     loaded_l_ = l;
     int none = 0;
-    if (tag && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, static_cast<int>(auth_bytes()), tag) != 1) return Status::Io;
+    if (tag && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, static_cast<int>(auth_bytes()), tag) != 1)
+      return Status::Io;
     if (EVP_CipherInit_ex2(c, nullptr, nullptr, nonce, -1, nullptr) != 1 ||
         EVP_CipherUpdate(c, nullptr, &none, nullptr, static_cast<int>(text)) != 1)
       return Status::Io;
@@ -337,7 +339,9 @@ void add_authenc(crypto::Registry& registry, const std::string& cipher_name, con
                  const std::shared_ptr<const AuthencCipher>& cipher) {
   const std::string hash(H::kName);
   add(registry, "authenc(hmac(" + hash + ")," + cipher_name + ")", "authenc-hmac-" + hash + "-" + cipher_driver,
-      [cipher](std::shared_ptr<const AlgorithmInfo> i) { return std::make_unique<OpensslAuthenc<H>>(std::move(i), cipher); });
+      [cipher](std::shared_ptr<const AlgorithmInfo> i) {
+        return std::make_unique<OpensslAuthenc<H>>(std::move(i), cipher);
+      });
 }
 
 }  // namespace
@@ -366,9 +370,13 @@ void register_openssl_aeads(crypto::Registry& registry, const std::shared_ptr<Op
   const auto ccm = std::make_shared<const AesCiphers>(library, "CCM");
   for (const bool rfc : {false, true}) {
     add(registry, rfc ? "rfc4106(gcm(aes))" : "gcm(aes)", rfc ? "rfc4106-gcm-aes" : "gcm-aes",
-        [gcm, rfc](std::shared_ptr<const AlgorithmInfo> i) { return std::make_unique<OpensslGcm>(std::move(i), gcm, rfc); });
+        [gcm, rfc](std::shared_ptr<const AlgorithmInfo> i) {
+          return std::make_unique<OpensslGcm>(std::move(i), gcm, rfc);
+        });
     add(registry, rfc ? "rfc4309(ccm(aes))" : "ccm(aes)", rfc ? "rfc4309-ccm-aes" : "ccm-aes",
-        [ccm, rfc](std::shared_ptr<const AlgorithmInfo> i) { return std::make_unique<OpensslCcm>(std::move(i), ccm, rfc); });
+        [ccm, rfc](std::shared_ptr<const AlgorithmInfo> i) {
+          return std::make_unique<OpensslCcm>(std::move(i), ccm, rfc);
+        });
   }
 }
 

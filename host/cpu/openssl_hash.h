@@ -51,8 +51,8 @@ void hmac_block(std::span<const uint8_t> key, uint8_t block[H::kBlockBytes]) {
   }
 }
 
-/// A hash, or an HMAC once `set_key` was called. Messages are State objects, so that a keyed one is a copy away; nothing
-/// but set_key() changes this object.
+/// A hash, or an HMAC once `set_key` was called. Messages are State objects, so that a keyed one is a copy away;
+/// nothing but set_key() changes this object.
 template <class H>
 class KeyedHash {
  public:

@@ -1,7 +1,6 @@
 // The hashes of the OpenSSL back end: MD5 and SHA with their HMACs, CMAC and XCBC-MAC over AES, CRC-32C. All in steps
 // too. See openssl.h.
 #include <boost/crc.hpp>
-
 #include <cstring>
 #include <memory>
 #include <string>
@@ -17,8 +16,8 @@ namespace {
 using crypto::AlgorithmInfo;
 using crypto::HashRequest;
 
-/// What crypto::Hash asks for, over a `Core`: State (a plain struct), ready(), set_key(), begin(), update(), finish(), and
-/// valid() for a state that came from outside.
+/// What crypto::Hash asks for, over a `Core`: State (a plain struct), ready(), set_key(), begin(), update(), finish(),
+/// and valid() for a state that came from outside.
 template <class Core>
 class SteppedHash final : public crypto::Hash {
  public:
@@ -28,7 +27,8 @@ class SteppedHash final : public crypto::Hash {
   Status set_key(std::span<const uint8_t> key) override { return core_.set_key(key); }
 
   Status digest(HashRequest& r) override {
-    if (!core_.ready()) [[unlikely]] return Status::NoKey;
+    if (!core_.ready()) [[unlikely]]
+      return Status::NoKey;
     if (!has(r)) return Status::Invalid;
     typename Core::State s = core_.begin();
     core_.update(s, r.src, r.size_bytes);
@@ -99,8 +99,8 @@ class DigestCore {
   KeyedHash<H> hash_;
 };
 
-/// CMAC (NIST SP 800-38B) and XCBC-MAC (RFC 3566): CBC with a zero IV, and a subkey added to the last block, which is why
-/// that one is always kept back. OpenSSL's own CMAC object cannot be exported; AES and its chaining are OpenSSL's.
+/// CMAC (NIST SP 800-38B) and XCBC-MAC (RFC 3566): CBC with a zero IV, and a subkey added to the last block, which is
+/// why that one is always kept back. OpenSSL's own CMAC object cannot be exported; AES and its chaining are OpenSSL's.
 class CbcMacCore {
  public:
   struct State {

@@ -81,10 +81,10 @@ class ListCursor {
 };
 
 /// Calls `crypt(in, out, bytes)` over both lists, in order, with whole blocks of `block_bytes` (1 for stream
-/// ciphers, at most 16). `total` is a multiple of the block. Both lists must cover it. Returns false as soon as a call does.
+/// ciphers, at most 16). `total` is a multiple of the block. Both lists must cover it. Returns false as soon as a call
+/// does.
 template <class Crypt>
-bool walk_pair(ListCursor in, ListCursor out, size_t total, size_t block_bytes, size_t max_piece_bytes,
-               Crypt&& crypt) {
+bool walk_pair(ListCursor in, ListCursor out, size_t total, size_t block_bytes, size_t max_piece_bytes, Crypt&& crypt) {
   while (total) {
     const crypto::Segment s = in.peek();
     const crypto::Segment d = out.peek();

@@ -1,5 +1,5 @@
-// The self-test of AEADs and hashes can fail: implementations that answer from the table of known answers, each with one
-// fault, as drivers have had them.
+// The self-test of AEADs and hashes can fail: implementations that answer from the table of known answers, each with
+// one fault, as drivers have had them.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -166,36 +166,36 @@ Algorithm aead(const AlgorithmInfo& info, Fault fault, Later* later = nullptr) {
 }
 
 TEST(AeadSelfTest, CatchesEveryFault) {
-  const std::pair<Fault, const char*> faults[] = {
-      {Fault::WrongText, "wrong result"},
-      {Fault::WrongTag, "wrong tag"},
-      {Fault::TagNotChecked, "a wrong message was accepted"},
-      {Fault::TagCheckedInPart, "a wrong message was accepted"},
-      {Fault::WritesAad, "the AAD area was written"},
-      {Fault::WritesTagOfDecrypt, "the tag area was written"},
-      {Fault::ChangesIv, "the IV was changed"},
-      {Fault::ChangesSource, "the source was changed"},
-      {Fault::Overrun, "outside the segments"},
-      {Fault::ChangesRequest, "the request was changed"},
-      {Fault::AnyTagSize, "a tag of 0 bytes gave OK"},
-      {Fault::NoShortTags, "a tag of 1 bytes gave EINVAL"},
-      {Fault::ShortDefaultTag, "the tag is not the longest"},
-      {Fault::ForgetsTagSize, "auth_bytes() is not what was set"},
-      {Fault::AnyCipherKey, "a cipher key of 0 bytes gave OK"},
-      {Fault::AnyBlob, "a key blob of 0 bytes gave OK"},
-      {Fault::NoKeyNeeded, "instead of ENOKEY"},
-      {Fault::ShortMessageTaken, "a message shorter than its tag"},
-      {Fault::PartialBlockTaken, "no whole number of blocks"},
-      {Fault::NeverCompletes, "never completed"},
-      {Fault::CompletesTwice, "more than once"},
-      {Fault::AlwaysBadMessage, "EBADMSG instead of OK"}};
+  const std::pair<Fault, const char*> faults[] = {{Fault::WrongText, "wrong result"},
+                                                  {Fault::WrongTag, "wrong tag"},
+                                                  {Fault::TagNotChecked, "a wrong message was accepted"},
+                                                  {Fault::TagCheckedInPart, "a wrong message was accepted"},
+                                                  {Fault::WritesAad, "the AAD area was written"},
+                                                  {Fault::WritesTagOfDecrypt, "the tag area was written"},
+                                                  {Fault::ChangesIv, "the IV was changed"},
+                                                  {Fault::ChangesSource, "the source was changed"},
+                                                  {Fault::Overrun, "outside the segments"},
+                                                  {Fault::ChangesRequest, "the request was changed"},
+                                                  {Fault::AnyTagSize, "a tag of 0 bytes gave OK"},
+                                                  {Fault::NoShortTags, "a tag of 1 bytes gave EINVAL"},
+                                                  {Fault::ShortDefaultTag, "the tag is not the longest"},
+                                                  {Fault::ForgetsTagSize, "auth_bytes() is not what was set"},
+                                                  {Fault::AnyCipherKey, "a cipher key of 0 bytes gave OK"},
+                                                  {Fault::AnyBlob, "a key blob of 0 bytes gave OK"},
+                                                  {Fault::NoKeyNeeded, "instead of ENOKEY"},
+                                                  {Fault::ShortMessageTaken, "a message shorter than its tag"},
+                                                  {Fault::PartialBlockTaken, "no whole number of blocks"},
+                                                  {Fault::NeverCompletes, "never completed"},
+                                                  {Fault::CompletesTwice, "more than once"},
+                                                  {Fault::AlwaysBadMessage, "EBADMSG instead of OK"}};
   for (const auto& [fault, text] : faults) {
     Registry r;
     unsigned pumped = 0;
     r.set_pump([&] { return ++pumped < 10; });
     EXPECT_EQ(r.add(aead(authenc("broken"), fault)), Status::BadMessage) << text;
     EXPECT_EQ(r.add(aead(authenc("good"), Fault::None)), Status::Ok) << r.selftest_failure("good");
-    EXPECT_NE(r.selftest_failure("broken").find(text), std::string::npos) << text << " / " << r.selftest_failure("broken");
+    EXPECT_NE(r.selftest_failure("broken").find(text), std::string::npos)
+        << text << " / " << r.selftest_failure("broken");
     EXPECT_EQ(r.alloc_aead("authenc(hmac(sha1),cbc(aes))")->info().driver, "good");
     EXPECT_EQ(r.alloc_aead("broken"), nullptr);
   }
@@ -286,7 +286,8 @@ class TableHash final : public Hash {
   TableHash(const AlgorithmInfo& info, Fault fault) : info_(info), fault_(fault) {}
   const AlgorithmInfo& info() const override { return info_; }
   Status set_key(std::span<const uint8_t> key) override {
-    if (info_.name == "cmac(aes)" && fault_ != Fault::AnyCipherKey && !key_bytes_are_legal(*find_shape(info_.name), key.size()))
+    if (info_.name == "cmac(aes)" && fault_ != Fault::AnyCipherKey &&
+        !key_bytes_are_legal(*find_shape(info_.name), key.size()))
       return Status::Invalid;
     if (!keyed()) return Status::Invalid;
     key_.assign(key.begin(), key.end());
@@ -397,7 +398,8 @@ TEST(HashSelfTest, CatchesEveryFault) {
   for (const auto& f : faults) {
     Registry r;
     EXPECT_EQ(r.add(hash(f.name, "broken", f.fault)), Status::BadMessage) << f.text;
-    EXPECT_NE(r.selftest_failure("broken").find(f.text), std::string::npos) << f.text << " / " << r.selftest_failure("broken");
+    EXPECT_NE(r.selftest_failure("broken").find(f.text), std::string::npos)
+        << f.text << " / " << r.selftest_failure("broken");
     EXPECT_EQ(r.add(hash(f.name, "good", Fault::None)), Status::Ok) << r.selftest_failure("good");
     EXPECT_EQ(r.alloc_hash(f.name)->info().driver, "good");
   }

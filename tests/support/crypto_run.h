@@ -32,8 +32,8 @@ struct Done {
 
 /// Submits and drives to the end. `poll` is called while nothing came (a device's event loop); a request that
 /// has not ended after `limit` rounds is reported as TimedOut.
-inline Status run(crypto::Skcipher& tfm, bool encrypt, crypto::SkcipherRequest r, const std::function<void()>& poll = {},
-                  int limit = 100000) {
+inline Status run(crypto::Skcipher& tfm, bool encrypt, crypto::SkcipherRequest r,
+                  const std::function<void()>& poll = {}, int limit = 100000) {
   Done done;
   r.complete = Done::callback;
   r.context = &done;
@@ -49,7 +49,8 @@ inline Status run(crypto::Skcipher& tfm, bool encrypt, crypto::SkcipherRequest r
   EXPECT_LE(done.finished, 1);
   return done.finished ? done.status : Status::TimedOut;
 }
-inline Status run(crypto::Hash& tfm, crypto::HashRequest r, const std::function<void()>& poll = {}, int limit = 100000) {
+inline Status run(crypto::Hash& tfm, crypto::HashRequest r, const std::function<void()>& poll = {},
+                  int limit = 100000) {
   Done done;
   r.complete = Done::callback;
   r.context = &done;
@@ -197,7 +198,8 @@ inline void check_layout(crypto::Skcipher& tfm, bool encrypt, const Bytes& in, c
 /// Encrypts and decrypts one message in one layout; checks everything that a caller may rely on: the result, that the
 /// destination's AAD area and all bytes around the lists stay as they were, that IV and source do.
 inline void check_aead(crypto::Aead& tfm, const Bytes& iv, const Bytes& aad, const Bytes& plain, const Bytes& cipher,
-                       const Bytes& tag, const Layout& l, const std::string& what, const std::function<void()>& poll = {}) {
+                       const Bytes& tag, const Layout& l, const std::string& what,
+                       const std::function<void()>& poll = {}) {
   for (const bool encrypt : {true, false}) {
     constexpr size_t kPoison = 32;
     const std::string where = what + ", " + l.name + (encrypt ? ", encrypt" : ", decrypt");

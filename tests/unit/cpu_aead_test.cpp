@@ -1,5 +1,5 @@
-// AEADs of every CPU back end: NIST vectors in every buffer shape, random requests against EVP and HMAC called directly,
-// batches with forged messages among good ones, and the limits of the multi-buffer library.
+// AEADs of every CPU back end: NIST vectors in every buffer shape, random requests against EVP and HMAC called
+// directly, batches with forged messages among good ones, and the limits of the multi-buffer library.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -25,7 +25,8 @@ class CpuAead : public ::testing::TestWithParam<std::string> {
  protected:
   std::unique_ptr<crypto::Registry> registry_ = backend(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Backends, CpuAead, ::testing::Values("openssl", "ipsecmb"), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Backends, CpuAead, ::testing::Values("openssl", "ipsecmb"),
+                         [](const auto& i) { return i.param; });
 
 Bytes operator+(Bytes a, const Bytes& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -78,7 +79,8 @@ TEST_P(CpuAead, NistGcm) {
       if (!v.has("TAG") || v.bytes("IV").size() != 12) continue;
       const bool good = v.has("PT");
       check_record(*t, v.bytes("KEY"), v.bytes("IV"), v.bytes("AAD"), good ? v.bytes("PT") : Bytes(), v.bytes("CT"),
-                   v.bytes("TAG"), good, layouts()[records % layouts().size()], std::string(file) + " COUNT " + v.text("COUNT"));
+                   v.bytes("TAG"), good, layouts()[records % layouts().size()],
+                   std::string(file) + " COUNT " + v.text("COUNT"));
       if (HasFailure()) return;
       ++records;
       refused += !good;
@@ -172,12 +174,13 @@ struct Direct {
     Bytes out(64);
     unsigned n = 0;
     static const uint8_t none = 0;
-    HMAC(EVP_get_digestbyname(hash.c_str()), key.empty() ? &none : key.data(), static_cast<int>(key.size()), data.data(), data.size(),
-         out.data(), &n);
+    HMAC(EVP_get_digestbyname(hash.c_str()), key.empty() ? &none : key.data(), static_cast<int>(key.size()),
+         data.data(), data.size(), out.data(), &n);
     out.resize(n);
     return out;
   }
-  Bytes aead(const std::string& name, const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& in, size_t tag) {
+  Bytes aead(const std::string& name, const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& in,
+             size_t tag) {
     Bytes out(in.size() + 32), t(tag);
     EVP_CIPHER* c = EVP_CIPHER_fetch(context, name.c_str(), nullptr);
     EVP_CIPHER_CTX* x = EVP_CIPHER_CTX_new();
@@ -239,9 +242,10 @@ class Samples {
       if (c.starts_with("cbc(des")) key_bytes = s.min_key_bytes;
       const Bytes auth = bytes(below(5) ? below(70) : below(200)), key = bytes(key_bytes);
       m.key = crypto::make_authenc_key(auth, key);
-      const std::string evp = c == "cbc(des)"        ? "DES-CBC"
-                              : c == "cbc(des3_ede)" ? "DES-EDE3-CBC"
-                                                     : "AES-" + std::to_string(8 * key_bytes) + (c[1] == 'b' ? "-CBC" : "-CTR");
+      const std::string evp = c == "cbc(des)" ? "DES-CBC"
+                              : c == "cbc(des3_ede)"
+                                  ? "DES-EDE3-CBC"
+                                  : "AES-" + std::to_string(8 * key_bytes) + (c[1] == 'b' ? "-CBC" : "-CTR");
       if (c == "ctr(aes)" && below(4) == 0) std::fill(m.iv.begin() + 4, m.iv.end(), 0xff);
       m.cipher = direct.cipher(evp, key, m.iv, m.plain);
       m.tag = direct.hmac(hash, auth, m.aad + m.cipher);
@@ -260,7 +264,8 @@ class Samples {
       m.iv[0] = static_cast<uint8_t>(1 + below(7));
       nonce.assign(m.iv.begin() + 1, m.iv.begin() + 15 - m.iv[0]);
     }
-    const Bytes out = direct.aead("AES-" + std::to_string(8 * key_bytes) + (gcm ? "-GCM" : "-CCM"), key, nonce, real, m.plain, tag);
+    const Bytes out =
+        direct.aead("AES-" + std::to_string(8 * key_bytes) + (gcm ? "-GCM" : "-CCM"), key, nonce, real, m.plain, tag);
     m.cipher.assign(out.begin(), out.end() - static_cast<long>(tag));
     m.tag.assign(out.end() - static_cast<long>(tag), out.end());
     return m;
@@ -269,7 +274,8 @@ class Samples {
 };
 
 Layout random_layout(std::mt19937& random) {
-  Layout l{"random", random() % 2 == 0, false, random() % 5, {}, {}, random() % 4 == 0, random() % 5 == 0, random() % 3 * 7};
+  Layout l{"random",          random() % 2 == 0, false,           random() % 5, {}, {},
+           random() % 4 == 0, random() % 5 == 0, random() % 3 * 7};
   l.same_list = l.in_place && random() % 2;
   for (auto* cuts : {&l.src_cuts, &l.dst_cuts})
     for (unsigned i = random() % 5; i; --i) cuts->push_back(1 + random() % (random() % 2 ? 20 : 200));
@@ -324,10 +330,11 @@ TEST_P(CpuAead, CcmTakesAnotherShapeWithEveryRequest) {
     Bytes iv = samples.bytes(16);
     iv[0] = static_cast<uint8_t>(1 + samples.below(7));
     const Bytes aad = samples.bytes(samples.below(40)), plain = samples.bytes(samples.below(100));
-    const Bytes want = samples.direct.aead("AES-128-CCM", key, Bytes(iv.begin() + 1, iv.begin() + 15 - iv[0]), aad, plain,
-                                           t->auth_bytes());
+    const Bytes want = samples.direct.aead("AES-128-CCM", key, Bytes(iv.begin() + 1, iv.begin() + 15 - iv[0]), aad,
+                                           plain, t->auth_bytes());
     const auto end = want.begin() + static_cast<long>(plain.size());
-    check_aead(*t, iv, aad, plain, Bytes(want.begin(), end), Bytes(end, want.end()), layouts()[0], "request " + std::to_string(i));
+    check_aead(*t, iv, aad, plain, Bytes(want.begin(), end), Bytes(end, want.end()), layouts()[0],
+               "request " + std::to_string(i));
     if (HasFailure()) return;
   }
   // L = 2: 65,535 bytes and no more.
@@ -482,9 +489,11 @@ TEST(CpuAeadBatch, LimitsOfTheLibrary) {
   o.stats = std::make_shared<host::IpsecMbStats>();
   if (!host::register_ipsecmb(registry, o)) GTEST_SKIP();
   Samples samples(11);
-  const auto one = [&](const std::string& name, size_t key_bytes, size_t aad, size_t text, bool carry, unsigned fallbacks) {
+  const auto one = [&](const std::string& name, size_t key_bytes, size_t aad, size_t text, bool carry,
+                       unsigned fallbacks) {
     auto t = registry.alloc_aead(name);
-    const Bytes auth = samples.bytes(32), key = samples.bytes(key_bytes), plain = samples.bytes(text), head = samples.bytes(aad);
+    const Bytes auth = samples.bytes(32), key = samples.bytes(key_bytes), plain = samples.bytes(text),
+                head = samples.bytes(aad);
     Bytes iv = samples.bytes(16);
     if (carry) std::fill(iv.begin(), iv.end(), 0xff);
     Bytes want;
@@ -496,7 +505,8 @@ TEST(CpuAeadBatch, LimitsOfTheLibrary) {
     } else {
       ASSERT_EQ(t->set_key(key), Status::Ok);
       iv[0] = 3;
-      const Bytes nonce = name == "gcm(aes)" ? Bytes(iv.begin(), iv.begin() + 12) : Bytes(iv.begin() + 1, iv.begin() + 12);
+      const Bytes nonce =
+          name == "gcm(aes)" ? Bytes(iv.begin(), iv.begin() + 12) : Bytes(iv.begin() + 1, iv.begin() + 12);
       want = samples.direct.aead("AES-" + size + (name == "gcm(aes)" ? "-GCM" : "-CCM"), key, nonce, head, plain, 16);
     }
     const uint64_t before = o.stats->fallbacks;

@@ -128,7 +128,8 @@ TEST_P(CpuCipher, OfbAndCfbCarryTheirIv) {
       for (size_t first = block; first < 5 * block; first += block) {
         Bytes whole(5 * block + 3), iv(block, 7), iv2 = iv;
         for (size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<uint8_t>(i * 3);
-        Bytes a(whole.begin(), whole.begin() + static_cast<long>(first)), b(whole.begin() + static_cast<long>(first), whole.end());
+        Bytes a(whole.begin(), whole.begin() + static_cast<long>(first)),
+            b(whole.begin() + static_cast<long>(first), whole.end());
         ASSERT_EQ(crypt(*t, encrypt, whole, iv), Status::Ok);
         ASSERT_EQ(crypt(*t, encrypt, a, iv2), Status::Ok);
         ASSERT_EQ(crypt(*t, encrypt, b, iv2), Status::Ok);
@@ -159,7 +160,8 @@ TEST_P(CpuCipher, ReturnsOutputIvAndChains) {
     ASSERT_EQ(crypt(*t, true, b, v), Status::Ok);
     a.insert(a.end(), b.begin(), b.end());
     EXPECT_EQ(to_hex(a), to_hex(whole)) << first;
-    Bytes c(whole.begin(), whole.begin() + static_cast<long>(first)), d(whole.begin() + static_cast<long>(first), whole.end());
+    Bytes c(whole.begin(), whole.begin() + static_cast<long>(first)),
+        d(whole.begin() + static_cast<long>(first), whole.end());
     v = from_hex(kNistIv);
     ASSERT_EQ(crypt(*t, false, c, v), Status::Ok);
     EXPECT_EQ(to_hex(v), to_hex(whole.data() + first - 16, 16));
@@ -170,7 +172,8 @@ TEST_P(CpuCipher, ReturnsOutputIvAndChains) {
   for (const char* name : {"cbc(des)", "cbc(des3_ede)"}) {
     auto d = alloc(name);
     if (!d) continue;
-    ASSERT_EQ(d->set_key(from_hex("0123456789abcdef23456789abcdef01456789abcdef0123").size() == 24 && d->info().max_key_bytes == 24
+    ASSERT_EQ(d->set_key(from_hex("0123456789abcdef23456789abcdef01456789abcdef0123").size() == 24 &&
+                                 d->info().max_key_bytes == 24
                              ? from_hex("0123456789abcdef23456789abcdef01456789abcdef0123")
                              : from_hex("0123456789abcdef")),
               Status::Ok);
@@ -243,9 +246,11 @@ TEST_P(CpuCipher, CtrPartialBlocks) {
     host::add_be128(iv_out.data(), (n + 15) / 16);
     for (const auto& l : layouts()) {
       check_layout(*t, true, Bytes(plain.begin(), plain.begin() + static_cast<long>(n)),
-                   Bytes(cipher.begin(), cipher.begin() + static_cast<long>(n)), iv, iv_out, l, "ctr " + std::to_string(n));
+                   Bytes(cipher.begin(), cipher.begin() + static_cast<long>(n)), iv, iv_out, l,
+                   "ctr " + std::to_string(n));
       check_layout(*t, false, Bytes(cipher.begin(), cipher.begin() + static_cast<long>(n)),
-                   Bytes(plain.begin(), plain.begin() + static_cast<long>(n)), iv, iv_out, l, "ctr " + std::to_string(n));
+                   Bytes(plain.begin(), plain.begin() + static_cast<long>(n)), iv, iv_out, l,
+                   "ctr " + std::to_string(n));
     }
     if (HasFailure()) return;
   }
@@ -372,7 +377,8 @@ TEST_P(CpuCipher, LongRequests) {
 
 TEST(CpuDifferential, OpensslAgainstIpsecmb) {
   auto a = backend("openssl"), b = backend("ipsecmb");
-  const unsigned seed = std::getenv("SEC_TEST_SEED") ? static_cast<unsigned>(std::atoi(std::getenv("SEC_TEST_SEED"))) : 20240601;
+  const unsigned seed =
+      std::getenv("SEC_TEST_SEED") ? static_cast<unsigned>(std::atoi(std::getenv("SEC_TEST_SEED"))) : 20240601;
   SCOPED_TRACE("SEC_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (const auto& info : b->list()) {

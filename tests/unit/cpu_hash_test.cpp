@@ -14,7 +14,8 @@ class CpuHash : public ::testing::TestWithParam<std::string> {
  protected:
   std::unique_ptr<crypto::Registry> registry_ = backend(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Backends, CpuHash, ::testing::Values("openssl", "ipsecmb"), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Backends, CpuHash, ::testing::Values("openssl", "ipsecmb"),
+                         [](const auto& i) { return i.param; });
 
 void check(crypto::Hash& t, Bytes msg, const std::string& expected, const std::string& what) {
   for (const auto& cuts : std::vector<std::vector<size_t>>{{}, {63, 1, 64, 65}, {1, 2, 127}}) {
@@ -33,12 +34,16 @@ void check(crypto::Hash& t, Bytes msg, const std::string& expected, const std::s
 TEST_P(CpuHash, NistMessages) {
   if (vectors_dir().empty()) GTEST_SKIP() << kNoVectors;
   size_t n = 0;
-  for (const auto& [name, file] : std::vector<std::pair<std::string, std::string>>{
-           {"md5", "hashes/MD5/rfc-1321.txt"},
-           {"sha1", "hashes/SHA1/SHA1ShortMsg.rsp"}, {"sha1", "hashes/SHA1/SHA1LongMsg.rsp"},
-           {"sha224", "hashes/SHA2/SHA224ShortMsg.rsp"}, {"sha224", "hashes/SHA2/SHA224LongMsg.rsp"},
-           {"sha256", "hashes/SHA2/SHA256ShortMsg.rsp"}, {"sha256", "hashes/SHA2/SHA256LongMsg.rsp"},
-           {"sha384", "hashes/SHA2/SHA384ShortMsg.rsp"}, {"sha512", "hashes/SHA2/SHA512LongMsg.rsp"}}) {
+  for (const auto& [name, file] :
+       std::vector<std::pair<std::string, std::string>>{{"md5", "hashes/MD5/rfc-1321.txt"},
+                                                        {"sha1", "hashes/SHA1/SHA1ShortMsg.rsp"},
+                                                        {"sha1", "hashes/SHA1/SHA1LongMsg.rsp"},
+                                                        {"sha224", "hashes/SHA2/SHA224ShortMsg.rsp"},
+                                                        {"sha224", "hashes/SHA2/SHA224LongMsg.rsp"},
+                                                        {"sha256", "hashes/SHA2/SHA256ShortMsg.rsp"},
+                                                        {"sha256", "hashes/SHA2/SHA256LongMsg.rsp"},
+                                                        {"sha384", "hashes/SHA2/SHA384ShortMsg.rsp"},
+                                                        {"sha512", "hashes/SHA2/SHA512LongMsg.rsp"}}) {
     auto t = registry_->alloc_hash(name);
     if (!t) continue;
     for (const auto& v : load_vectors(file)) {
@@ -56,10 +61,13 @@ TEST_P(CpuHash, NistMessages) {
 TEST_P(CpuHash, RfcHmac) {
   if (vectors_dir().empty()) GTEST_SKIP() << kNoVectors;
   size_t n = 0;
-  for (const auto& [name, file] : std::vector<std::pair<std::string, std::string>>{
-           {"hmac(md5)", "HMAC/rfc-2202-md5.txt"}, {"hmac(sha1)", "HMAC/rfc-2202-sha1.txt"},
-           {"hmac(sha224)", "HMAC/rfc-4231-sha224.txt"}, {"hmac(sha256)", "HMAC/rfc-4231-sha256.txt"},
-           {"hmac(sha384)", "HMAC/rfc-4231-sha384.txt"}, {"hmac(sha512)", "HMAC/rfc-4231-sha512.txt"}}) {
+  for (const auto& [name, file] :
+       std::vector<std::pair<std::string, std::string>>{{"hmac(md5)", "HMAC/rfc-2202-md5.txt"},
+                                                        {"hmac(sha1)", "HMAC/rfc-2202-sha1.txt"},
+                                                        {"hmac(sha224)", "HMAC/rfc-4231-sha224.txt"},
+                                                        {"hmac(sha256)", "HMAC/rfc-4231-sha256.txt"},
+                                                        {"hmac(sha384)", "HMAC/rfc-4231-sha384.txt"},
+                                                        {"hmac(sha512)", "HMAC/rfc-4231-sha512.txt"}}) {
     auto t = registry_->alloc_hash(name);
     if (!t) continue;
     for (const auto& v : load_vectors(file)) {
