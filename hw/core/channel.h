@@ -149,6 +149,7 @@ class Channel {
       const BusAddr at = chained ? chained : co_await x_.next(n_);
       e_.begin_descriptor(n_, at);
       const auto began = x_.now();
+      if (e_.hangs(n_)) [[unlikely]] co_await x_.hang(n_);
       const uint32_t error = co_await descriptor(at);
       e_.counters().channel_busy_clocks[n_] += x_.now() - began;
       if (error) [[unlikely]] {
@@ -828,7 +829,8 @@ class Channel {
       at += n;
       for (uint32_t i = 0; i < n; i += 8) {
         const regs::LinkEntry entry = regs::LinkEntry::load(t + i);
-        if (entry.is_next()) {  // its length must be 0 and is not looked at
+        if (entry.is_next()) {  // its length must be 0 [MSC]; ASSUMED: it is not looked at, unless one asks for strictness
+          if (entry.length && e_.timing().strict_reserved != 0) co_return regs::channel_error::kSgdlz;
           at = e_.translate(n_, entry.bus_addr());
           break;
         }

@@ -153,6 +153,12 @@ void Engine::update_lines() {
         if (mcr_ & kRca[n]) second |= channel_irqs(part_.generation, n);
     up = (pending & ~second ? 1u : 0u) | (pending & second ? 2u : 0u);
   }
+  if (drop_ | lost_) [[unlikely]] {  // a test takes interrupts away
+    lost_ &= up;
+    for (uint32_t line = 1; line <= 2; line <<= 1)
+      if (up & ~lines_ & ~lost_ & line && drop_) --drop_, lost_ |= line;
+    up &= ~lost_;
+  }
   if (up != lines_) {
     lines_ = up;
     if (observer_) [[unlikely]] observer_->lines(now(), up);

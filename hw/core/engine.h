@@ -98,6 +98,13 @@ class Engine {
   /// Test hook: the unit reports an internal error after so many bytes of the next descriptors on this channel.
   void inject_unit_error(unsigned channel, uint64_t after_bytes) { inject_[channel] = after_bytes; }
   uint64_t injected(unsigned channel) const { return inject_[channel]; }
+  /// Test hook: the next descriptors on this channel never get beyond their start (until the channel is reset, or the watchdog ends
+  /// them).
+  void inject_hang(unsigned channel, bool on) { hang_ = on ? hang_ | 1u << channel : hang_ & ~(1u << channel); }
+  bool hangs(unsigned channel) const { return hang_ >> channel & 1; }
+  /// Test hook: so many of the next rises of an interrupt line are lost: the line stays down until what is pending for it has
+  /// been acknowledged or disabled.
+  void drop_interrupts(unsigned count) { drop_ = count; }
 
   // ---- called by the descriptor engine ----
   uint64_t translate(unsigned n, uint64_t address) const {  // EAE off: 32-bit addresses
@@ -186,6 +193,9 @@ class Engine {
   uint32_t lines_ = 0;
   bool was_reset_ = false;
   std::array<uint64_t, kMaxChannels> inject_;
+  uint32_t hang_ = 0;               // one bit a channel
+  unsigned drop_ = 0;
+  uint32_t lost_ = 0;               // lines whose rise was dropped
   uint64_t enqueued_ = 0, finished_ = 0;        // since the last SWR, as software sees them
   uint64_t bytes_in_base_ = 0, bytes_out_base_ = 0;
   Notes notes_;

@@ -373,6 +373,58 @@ TEST_P(Errors, NextEntryIgnoresItsLength) {
   EXPECT_EQ(r.get(j.out(), 256), r.expected(j));
 }
 
+TEST_P(Errors, NextEntryWithALengthIsAnErrorWhenStrict) {
+  Rig r = make({"engine.strict_reserved=1"});
+  r.configure(0, kCdwe | kCdie);
+  const Job j = Job::aes(kLow);
+  Descriptor d = j.descriptor();
+  r.load(j, d);
+  LinkEntry n = LinkEntry::next(j.gather() + 0x80);
+  n.length = 1;
+  n.store(r.at(j.gather()));
+  LinkEntry::data(j.in(), 256, true).store(r.at(j.gather() + 0x80));
+  d.ptr[3] = PointerDword::to(j.gather(), j.in_bytes, 0, true);
+  d.store(r.at(j.at));
+  r.submit(0, j.at);
+  r.settle();
+  EXPECT_EQ(r.errors(0), ce::kSgdlz);
+}
+
+TEST_P(Errors, InjectedHang) {
+  Rig r = make();
+  r.configure(0, kCdwe | kCdie);
+  r.configure(1, kCdwe | kCdie);
+  r.engine->inject_hang(0, true);
+  r.run(0, Job::aes(kLow));
+  r.run(1, Job::aes(kLow + 0x10000));
+  r.pass(10'000'000);
+  EXPECT_FALSE(r.marked_done(kLow));
+  EXPECT_TRUE(r.marked_done(kLow + 0x10000)) << "the others go on";
+  EXPECT_EQ(r.isr(), regs::channel_done(1));
+  r.engine->inject_hang(0, false);
+  r.control(0, kReset);
+  r.configure(0, kCdwe | kCdie);
+  r.run(0, Job::aes(kLow));
+  EXPECT_TRUE(r.marked_done(kLow));
+}
+
+TEST_P(Errors, InjectedLossOfInterrupts) {
+  Rig r = make();
+  r.configure(0, kCdwe | kCdie);
+  r.enable(~uint64_t{0});
+  r.engine->drop_interrupts(2);
+  for (unsigned k = 0; k < 3; ++k) {
+    r.run(0, Job::aes(kLow));
+    EXPECT_EQ(r.isr(), regs::channel_done(0)) << "the status is there";
+    EXPECT_EQ(r.engine->lines(), k < 2 ? 0u : 1u);
+    r.run(0, Job::aes(kLow));
+    EXPECT_EQ(r.engine->lines(), k < 2 ? 0u : 1u) << "nothing rises while something is pending";
+    r.clear(regs::channel_done(0));
+    r.clear(regs::channel_done(0));
+    EXPECT_EQ(r.engine->lines(), 0u);
+  }
+}
+
 TEST_P(Errors, LinkTableThatNeverEnds) {
   Rig r = make();
   r.configure(0, kCdwe | kCdie);

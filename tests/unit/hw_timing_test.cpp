@@ -145,6 +145,46 @@ TEST(Clocks, OneDescriptorByHand) {
   EXPECT_EQ(longer("memory.read_latency_ns=103"), 4u) << "31 clocks, four reads";
 }
 
+/// Clocks of one ipsec_esp descriptor: AES-128-CBC and HMAC over 24 bytes of header and the data, everything aligned.
+uint64_t clocks_of_esp(const hw::Timing& t, uint16_t bytes, uint8_t mode = 0x03, uint8_t hash = 0, Eu mdeu = Eu::MdeuA, bool des = false) {
+  Rig r("p2020", Executor::Timed, t);
+  r.configure(0, kCdwe | kCdie);
+  regs::Descriptor d;
+  d.header = regs::make_header(des ? Eu::Deu : Eu::Aesu, mode, mdeu, static_cast<uint8_t>(0x1c | hash), regs::DescriptorType::IpsecEsp, false, true);
+  using regs::PointerDword;
+  d.ptr[0] = PointerDword::to(kLow + 0x100, 20);
+  d.ptr[1] = PointerDword::to(kLow + 0x140, 24);
+  d.ptr[2] = PointerDword::to(kLow + 0x180, des ? 8 : 16);
+  d.ptr[3] = PointerDword::to(kLow + 0x1c0, des ? 24 : 16);
+  r.put(kLow + 0x1c0, odd_parity(pattern(24, 1)));
+  d.ptr[4] = PointerDword::to(kLow + 0x1000, bytes);
+  d.ptr[5] = PointerDword::to(kLow + 0x8000, bytes, 12);
+  d.ptr[6] = PointerDword::to(kLow + 0x200, des ? 8 : 16);
+  d.store(r.at(kLow));
+  r.submit(0, kLow);
+  r.settle();
+  EXPECT_EQ(r.witness.ended.at(0).error, 0u);
+  return r.witness.ended.at(0).clock;
+}
+
+TEST(Clocks, TwoUnitsByHand) {
+  // Doorbell 1; fetch 8 + 30; two grants 4; reset of both 4; HMAC key 3 + 30; IV 2 + 30; key 2 + 30; header 3 + 30; SHA-1 of the key's block
+  // (which the header does not fill up to another) 81, the data arriving meanwhile; one step of 64 bytes 81; out 8 + 8; header, data
+  // and padding are three blocks with the key's, so two are over and one is to come, and two of the outer hash: 3 * 81; ICV 2 + 8;
+  // IV out 2 + 8; write-back 1 + 8; interrupt 2.
+  const hw::Timing t = Rig::timing_of("p2020");
+  const uint64_t by_hand = 1 + 38 + 8 + 4 + 33 + 32 + 32 + 33 + 81 + 81 + 16 + 3 * 81 + 10 + 10 + 9 + 2;
+  EXPECT_EQ(clocks_of_esp(t, 64), by_hand);
+  // The slower unit sets the pace: four AES blocks are 44 clocks, a block of SHA-1 is 81.
+  EXPECT_EQ(clocks_of_esp(t, 64 * 11) - clocks_of_esp(t, 64 * 10), 81u);
+  EXPECT_EQ(clocks_of_esp(t, 64 * 11, 0x03, 2) - clocks_of_esp(t, 64 * 10, 0x03, 2), 65u) << "MD5";
+  EXPECT_EQ(clocks_of_esp(t, 128 * 11, 0x03, 2, Eu::MdeuB) - clocks_of_esp(t, 128 * 10, 0x03, 2, Eu::MdeuB), 88u) << "eight AES blocks, SHA-512 needs 81";
+  EXPECT_EQ(clocks_of_esp(t, 64 * 11, 0x07, 0, Eu::MdeuA, true) - clocks_of_esp(t, 64 * 10, 0x07, 0, Eu::MdeuA, true), 8u * 48) << "3DES is slower than any hash";
+  // A second unit costs no bus time beyond its own key, header and ICV.
+  EXPECT_GT(clocks_of_esp(t, 64 * 20), by_hand + 19 * 81 - 1);
+  EXPECT_LT(clocks_of_esp(t, 64 * 20), by_hand + 19 * 81 + 40);
+}
+
 TEST(Shape, LargerIsNotSlowerPerByte) {
   const hw::Timing t = Rig::timing_of("p2020");
   for (const uint8_t mode : {0x01, 0x02, 0x03, 0x06}) {
