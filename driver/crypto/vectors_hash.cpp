@@ -174,6 +174,7 @@ constexpr HashVector kHashes[] = {
      "707b86919ca7b2bdc8d3dee9f4ff0a15202b36414c57626d78838e99a4afbac5d0dbe6f1fc07121d28333e49545f6a75"
      "808b96a1acb7c2cdd8",
      "a8d2681c"},
+    {"hmac(sha256)", "empty message, key \"key\"", "6b6579", "", "5d5d139563c95b5967b9bd9a8c9b233a9dedb45072794cd232dc1b74832607d0"},
 };
 
 }  // namespace

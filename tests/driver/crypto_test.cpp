@@ -247,6 +247,41 @@ TEST(Queue, BacklogFollowsTheKernelsRule) {
   }
 }
 
+// --- Lists ----------------------------------------------------------------------------------------------------
+
+// K08: a walk that has what it wants looks at nothing more: not at the next entry, not at the next array. Here both are
+// addresses that fault.
+TEST(ScatterWalk, LooksNoFurtherThanItMust) {
+  uint8_t data[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, out[12] = {};
+  const auto* nowhere = reinterpret_cast<const ScatterList*>(16);
+  const Segment both[] = {{data, 5}, {data + 5, 0}, {data + 5, 7}};
+  const Segment first[] = {{data, 5}}, second[] = {{data + 5, 7}};
+  const ScatterList last_before_chain(both, 3, nowhere);
+  EXPECT_TRUE(copy_from(&last_before_chain, 0, out, 12));
+  EXPECT_EQ(std::memcmp(out, data, 12), 0);
+  ScatterList tail(second, 1, nowhere), chained(first, 1, &tail);
+  std::memset(out, 0, sizeof out);
+  EXPECT_TRUE(copy_from(&chained, 3, out, 9));
+  EXPECT_EQ(std::memcmp(out, data + 3, 9), 0);
+  const ScatterList longer(first, 1, nowhere);
+  EXPECT_TRUE(copy_from(&longer, 5, out, 0)) << "nothing is wanted, so nothing is looked at";
+  EXPECT_TRUE(copy_to(&longer, 0, out, 5));
+}
+
+TEST(ScatterWalk, ListsThatEndTooEarly) {
+  uint8_t data[8] = {}, out[16] = {};
+  const Segment s[] = {{data, 3}, {nullptr, 0}, {data + 3, 5}, {data, 0}};
+  const ScatterList empty, list(s, 4), before_empty(s, 1, &empty);
+  EXPECT_TRUE(copy_from(&list, 0, out, 8));
+  EXPECT_FALSE(copy_from(&list, 0, out, 9));
+  EXPECT_FALSE(copy_from(&list, 9, out, 0));
+  EXPECT_TRUE(copy_from(&list, 8, out, 0));
+  EXPECT_FALSE(copy_from(nullptr, 0, out, 1));
+  EXPECT_TRUE(copy_from(nullptr, 0, out, 0));
+  EXPECT_FALSE(copy_to(&before_empty, 0, out, 4));
+  EXPECT_FALSE(ScatterWalk(&list).skip(9));
+}
+
 // --- DMA space ------------------------------------------------------------------------------------------------
 
 TEST(DmaSpace, AllocatesAlignedZeroedBlocksThatDoNotOverlap) {

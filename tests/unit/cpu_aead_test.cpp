@@ -374,6 +374,22 @@ TEST_P(CpuAead, RefusedKeyLeavesNone) {
   }
 }
 
+// T38 for AEADs: weak DES keys only when the caller did not forbid them.
+TEST_P(CpuAead, WeakDesKeys) {
+  const Bytes auth(20, 1), weak = from_hex("fe01fe01fe01fe01"), strong = from_hex("1f1f01010e0e0101");
+  if (auto t = registry_->alloc_aead("authenc(hmac(sha1),cbc(des))")) {
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(auth, weak), crypto::kForbidWeakKeys), Status::Invalid);
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(auth, weak)), Status::Ok);
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(auth, strong), crypto::kForbidWeakKeys), Status::Ok);
+  }
+  if (auto t = registry_->alloc_aead("authenc(hmac(sha1),cbc(des3_ede))")) {
+    const Bytes twice = strong + strong + weak, good = strong + weak + from_hex("0123456789abcdef");
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(auth, twice), crypto::kForbidWeakKeys), Status::NoKey);
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(auth, twice)), Status::Ok);
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(auth, good), crypto::kForbidWeakKeys), Status::Ok);
+  }
+}
+
 TEST_P(CpuAead, ListsThatAreTooShortAreInvalid) {
   auto t = registry_->alloc_aead("authenc(hmac(sha256),cbc(aes))");
   ASSERT_TRUE(t);
