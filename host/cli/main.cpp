@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   add_calibrate(app, context);
   add_regs(app, context);
   add_decode(app, context);
+  add_poke(app, context);
   try {
     if (argc > 1 && argv[1][0] != '-') {
       std::string names;
