@@ -53,6 +53,7 @@ unsigned exponent_in(const uint8_t* field) {  // 0: not loaded
 Aesu::Aesu(const regs::Part& part, const Timing& timing)
     : ExecutionUnit(regs::Eu::Aesu, "AESU", regs::kAesuBase, timing, {.context_bytes = kWindowBytes}),
       generation_(part.generation),
+      has_gcm_(part.gcm),
       has_xor_(part.has_type(static_cast<unsigned>(regs::DescriptorType::RaidXor))),
       cmac_needs_8_(part.sec_version == "3.1"),
       load_clocks_(std::max(1u, static_cast<uint32_t>(std::ceil(timing.aesu_block_load_clocks - 1e-9)))) {
@@ -139,7 +140,7 @@ uint32_t Aesu::decode() {
       kind_ = Kind::Gcm;
       check_ = (mode_ & kEcm) == kEcm || aux0;
       final_piece_ |= check_;
-      has = sec3;
+      has = has_gcm_;
       break;
     case kCfb128:
       kind_ = Kind::Cfb;

@@ -83,7 +83,7 @@ class Aesu final : public ExecutionUnit {
   uint32_t finish_gcm();
 
   const regs::Generation generation_;
-  const bool has_xor_, cmac_needs_8_;
+  const bool has_gcm_, has_xor_, cmac_needs_8_;
   CipherCache cache_;
   const EVP_CIPHER* ciphers_[kLibraries][3];  // [.][128 192 256], fetched once
   AesCost costs_[3];

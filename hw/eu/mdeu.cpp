@@ -42,7 +42,8 @@ Mdeu::Mdeu(const regs::Part& part, const Timing& timing)
     : ExecutionUnit(regs::Eu::MdeuA, "MDEU", regs::kMdeuBase, timing,
                     {.context_bytes = Digest::kMaxContextBytes, .key_bytes = 128}),
       has_mdeu_b_(part.has(regs::Eu::MdeuB)),
-      from_2_1_(part.icv_writeback),
+      has_sha224_(part.sha224_init),
+      has_check_(part.icv_writeback),
       sec1_(part.generation == regs::Generation::Sec1),
       clocks_64_(step_clocks(timing, 64)),
       clocks_80_(step_clocks(timing, 80)) {
@@ -82,7 +83,8 @@ uint32_t Mdeu::prepare() {
   block_clocks_ = traits_.steps == 64 ? clocks_64_ : clocks_80_;
 
   if (under_b && !has_mdeu_b_) return kMe;
-  if (!from_2_1_ && (algorithm_ == HashAlgorithm::Sha224 || mode_ & kCheckIcv || ssl)) return kMe;
+  if (!has_sha224_ && algorithm_ == HashAlgorithm::Sha224) return kMe;
+  if (!has_check_ && (mode_ & kCheckIcv || ssl)) return kMe;
   if (cont && pad) return kMe;
   if ((hmac || ssl) && !init && !pad) return kMe;
   if (ssl && (hmac || (algorithm_ != HashAlgorithm::Md5 && algorithm_ != HashAlgorithm::Sha1))) return kMe;

@@ -62,7 +62,7 @@ class Mdeu final : public ExecutionUnit {
   const HmacKey* hmac_key();
   void count_blocks(uint32_t preamble);
 
-  const bool has_mdeu_b_, from_2_1_, sec1_;
+  const bool has_mdeu_b_, has_sha224_, has_check_, sec1_;
   uint32_t clocks_64_, clocks_80_;
   HashAlgorithm algorithm_ = HashAlgorithm::Sha1;
   HashTraits traits_ = traits(HashAlgorithm::Sha1);
