@@ -145,6 +145,7 @@ class Channel {
   void state(State s) { e_.set_state(n_, s, x_.now()); }
 
   Task<int> run() {
+    unsigned in_a_row = 0;
     for (BusAddr chained = 0;;) {
       const BusAddr at = chained ? chained : co_await x_.next(n_);
       e_.begin_descriptor(n_, at);
@@ -161,6 +162,11 @@ class Channel {
         co_return 0;  // halted until reset or continue
       }
       chained = next_in_chain();
+      in_a_row = chained ? in_a_row + 1 : 0;
+      if (in_a_row == kLongestChain) [[unlikely]] {  // hardware would go on for ever; here somebody waits for the end
+        e_.note("descriptor chain without end");
+        co_await x_.hang(n_);
+      }
       state(State::Idle);
     }
   }
@@ -230,7 +236,7 @@ class Channel {
     if (l.procedure != Procedure::Stream) [[unlikely]] {
       if (const uint32_t e = co_await special()) co_return e;
     } else {
-      const PointerDword in = pointer(l.data_in.pointer), out = pointer(l.data_out.pointer);
+      const PointerDword in = pointer(l.data_in.pointer), out = l.data_out ? pointer(l.data_out.pointer) : PointerDword{};
       const bool source = !unit->reads_input();
       const uint32_t header_bytes = size_of(l.header), icv_bytes = size_of(l.icv_in), trailer_bytes = size_of(l.trailer);
       const uint32_t bytes = source ? out.length : in.length;
@@ -469,9 +475,15 @@ class Channel {
 
   // ---- procedures of their own ----
 
+  Task<uint32_t> refused(const char* why) {
+    e_.note(why);
+    held_[0]->raise(static_cast<uint32_t>(regs::eu_error::kMe));
+    co_return kEu;
+  }
   Task<uint32_t> special() {
     switch (d_.layout->procedure) {
       case Procedure::Tls:
+        if (held_[0]->clocked()) return refused("TLS with a clocked unit is not modelled");  // it moves its data itself
         return d_.word.inbound ? tls_inbound() : tls_outbound();
       case Procedure::Raid:
         return raid();
@@ -566,7 +578,10 @@ class Channel {
       in_.clear();
       in_.total = total - whole;
       slice(sealed, whole, total - whole, out_);
-      if (const uint32_t e = co_await run_stream(true)) co_return e;
+      heard_ = 0;
+      const uint32_t e = co_await run_stream(true);
+      heard_ = ~0u;
+      if (e) co_return e;
     }
     if (const uint32_t drain = unit.finish_clocks()) co_await x_.delay(n_, drain);
     const uint32_t e = unit.finish();
@@ -594,10 +609,6 @@ class Channel {
     if (!total) co_return co_await no_data();
     if (payload + mac_bytes > total) {
       mac.raise(kDse);
-      co_return kEu;
-    }
-    if (unit.clocked()) {
-      e_.note("TLS with a clocked unit is not modelled");
       co_return kEu;
     }
     state(State::Run);
@@ -721,8 +732,7 @@ class Channel {
                                                                              : kModular;
     auto* const unit = dynamic_cast<Pkeu*>(held_[0]);
     if (!unit) {
-      e_.note("a PKEU of another kind takes no descriptors");
-      co_return kEu;
+      co_return co_await refused("a PKEU of another kind takes no descriptors");
     }
     uint8_t* const b = bounce();
     for (unsigned i = 0; i < regs::kDescriptorPointers; ++i) {
@@ -945,7 +955,7 @@ class Channel {
     s.block_bytes = own;
     s.block_clocks = unit.block_clocks();
     s.startup_clocks = unit.startup_clocks();
-    if (held_[1]) {
+    if (held_[1] && heard_) {
       ExecutionUnit& second = *held_[1];
       s.listener = &second;
       s.snoop = snoop();
@@ -1093,6 +1103,7 @@ class Channel {
   static constexpr uint32_t kAccess = 128;      // largest single control access
   static constexpr uint32_t kBounceBytes = 65535 + 2 * 128 + 2 * 128;  // data and extents, MAC and blocks that hang over
   static constexpr uint32_t kMostOperandBytes = 512;  // of the PKEU; longer ones are cut, which the unit sees
+  static constexpr unsigned kLongestChain = 1 << 16;
   static constexpr unsigned kMaxTableFetches = 70000;  // more entries than any 65535-byte list can need
   static constexpr unsigned kIccr0Shift = 27, kIccr1Shift = 19;
   static constexpr uint32_t low(uint64_t m) { return static_cast<uint32_t>(m); }

@@ -276,6 +276,24 @@ TEST_P(Sec1, ErrorInAChainEndsIt) {
   EXPECT_TRUE(done(kLow + 0x8000));
 }
 
+TEST_P(Sec1, ChainWithoutEndIsStopped) {
+  const Bytes key = pattern(16, 1);
+  Words w;
+  w.header = header(Eu::Aesu, 1, DescriptorType::CommonNonsnoop);
+  w.p[2] = in(kLow + 0x180, key);
+  w.p[3] = in(kLow + 0x1000, pattern(64, 1));
+  w.p[4] = PointerDword::to(kLow + 0x2000, 64);
+  w.next = lo(kLow);  // itself; NT is off, so the header stays as it is
+  put(kLow, w);
+  go(kLow);
+  EXPECT_EQ(r.engine->notes().at("descriptor chain without end"), 1u);
+  r.wr(channel(0) + 0xc, 1);
+  set(0, kCdwe | kCdie | kNe);
+  store_be32(r.at(kLow + 60), 0);
+  go(kLow);
+  EXPECT_TRUE(done(kLow));
+}
+
 // ---- odd things ----
 
 TEST_P(Sec1, EmptyHashIsWrongButEnds) {
