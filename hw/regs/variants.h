@@ -97,7 +97,7 @@ inline constexpr Part kParts[] = {
      .clock_source = "csb 133 MHz, SEC = csb by SCCR[ENCCM] (inf, M)", .icv_writeback = true, .sha224_init = true,
      .hmac_in_mdeu = true},
     // No device tree file has a node for 2.4: the boot loader rewrites that of 2.0 with these masks. [UB] (T23 has no RAID.)
-    {.name = "mpc8349-2.4", .chip = "MPC8349E, later revisions", .sec_version = "2.4", .generation = Generation::Sec2,
+    {.name = "mpc8349-2.4", .chip = "MPC8349E", .sec_version = "2.4", .generation = Generation::Sec2,
      .compatible = {"fsl,sec2.4", "fsl,sec2.2", "fsl,sec2.1", "fsl,sec2.0"}, .channels = 4, .fetch_fifo_entries = 24,
      .exec_units_mask = 0x7e, .descriptor_types_mask = 0x012b0ebf, .interrupts = 1,
      .id = 0x0030000000000003, .ip_block_revision = 0x0030000000000003, .ccsr_offset = 0x30000, .window_bytes = 0x10000,
