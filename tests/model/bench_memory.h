@@ -133,6 +133,11 @@ struct BenchMemory {
     d.store(at(b));
     header_[channel][s] = d.header;
   }
+  /// The descriptor there is a hash by itself (its header may have been marked done).
+  bool is_hash(unsigned channel, BusAddr at) const {
+    const unsigned sel0 = header_[channel][(at - slot(channel, 0)) / kSlotBytes] >> 28;
+    return sel0 == static_cast<unsigned>(regs::Eu::MdeuA) || sel0 == static_cast<unsigned>(regs::Eu::MdeuB);
+  }
   /// Puts the header back that the done write-back has changed.
   void arm(unsigned channel, unsigned s) {
     store_be32(at(slot(channel, s)), header_[channel][s]);

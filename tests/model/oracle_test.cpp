@@ -205,6 +205,21 @@ TEST_P(Oracle, EngineEqualsReference) {
     while (d < delivered.size() && delivered[d] < e.clock) ++d;
     ASSERT_TRUE(d < delivered.size() && delivered[d] == e.clock) << "no interrupt at clock " << e.clock;
   }
+  // The mix is what it says: single units, hashes, pairs, and verdicts of both kinds among those that ended well.
+  size_t kinds[4] = {}, verdicts[2] = {};
+  for (const Ended& e : expected) {
+    if (e.error) continue;
+    const regs::Descriptor d = regs::Descriptor::load(rm.at(e.at));
+    const unsigned type = d.header >> 3 & 0x1f;
+    ++kinds[type == 1 ? 0 : type == 4 ? 1 : rm.is_hash(e.channel, e.at) ? 2 : 3];
+    verdicts[0] += d.iccr0() != regs::IntegrityCheck::None;
+    verdicts[1] += d.iccr1() != regs::IntegrityCheck::None;
+  }
+  if (expected.size() > 60) {
+    for (size_t n : kinds) EXPECT_GT(n, 0u);
+  }
+  RecordProperty("ipsec_esp", static_cast<int>(kinds[0]));
+  RecordProperty("verdicts", static_cast<int>(verdicts[0] + verdicts[1]));
   RecordProperty("descriptors", static_cast<int>(expected.size()));
 }
 
