@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <random>
 
 #include "driver/crypto/authenc_key.h"
@@ -283,18 +284,22 @@ Layout random_layout(std::mt19937& random) {
 }
 
 // T12, T35, T46: any lists, any AAD, any tag, any authentication key.
+// The seed is printed; SEC_SEED sets it, SEC_REQUESTS the number of messages of each algorithm.
 TEST_P(CpuAead, RandomRequestsAgreeWithOpenssl) {
+  const uint64_t seed = from_environment("SEC_SEED", 20261201), messages = from_environment("SEC_REQUESTS", 150);
+  uint64_t all = 0;
   for (const auto& s : crypto::shapes()) {
     if (s.type != crypto::AlgorithmType::Aead) continue;
     auto t = registry_->alloc_aead(std::string(s.name));
     if (!t) continue;
-    Samples samples(static_cast<uint32_t>(std::hash<std::string_view>{}(s.name)));
-    for (int i = 0; i < 150; ++i) {
+    Samples samples(static_cast<uint32_t>(seed + s.name.size()));
+    for (uint64_t i = 0; i < messages; ++i, ++all) {
       const Sample m = samples.make(s);
       ASSERT_EQ(t->set_key(m.key), Status::Ok) << s.name;
       ASSERT_EQ(t->set_auth_bytes(static_cast<unsigned>(m.tag.size())), Status::Ok) << s.name;
       const Layout l = random_layout(samples.random);
-      const std::string what = std::string(s.name) + " sample " + std::to_string(i);
+      const std::string what =
+          std::string(s.name) + " message " + std::to_string(i) + " (SEC_SEED=" + std::to_string(seed) + " repeats it)";
       check_aead(*t, m.iv, m.aad, m.plain, m.cipher, m.tag, l, what);
       if (HasFailure()) return;
       // A message with one bit changed anywhere.
@@ -313,6 +318,8 @@ TEST_P(CpuAead, RandomRequestsAgreeWithOpenssl) {
       ASSERT_EQ(run(*t, false, r), Status::BadMessage) << what << ", byte " << at << " changed";
     }
   }
+  std::printf("%s: %llu random messages, seed %llu\n", GetParam().c_str(), static_cast<unsigned long long>(all),
+              static_cast<unsigned long long>(seed));
 }
 
 // One key, and every request with another length field or tag: CCM's first block depends on both.

@@ -1,6 +1,7 @@
 // Hashes and HMACs of every CPU back end against published vectors, whole and cut in odd pieces.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <random>
 
 #include "driver/crypto/vectors.h"
@@ -152,19 +153,20 @@ TEST_P(CpuHash, KnownAnswers) {
 // In steps of any sizes, moved to other transforms at any point: the same as at once.
 TEST(CpuHashSteps, AnySplitAndAnyMoveGiveTheSameDigest) {
   auto registry = backend("openssl");
+  const uint64_t seed = from_environment("SEC_SEED", 20261201), messages = from_environment("SEC_REQUESTS", 150);
   size_t algorithms = 0;
   for (const auto& info : registry->list()) {
     if (info.type != crypto::AlgorithmType::Hash) continue;
     ++algorithms;
     ASSERT_GT(info.state_bytes, 0u) << info.driver;
-    std::mt19937 random(static_cast<unsigned>(info.driver.size()));
+    std::mt19937 random(static_cast<unsigned>(seed + info.driver.size()));
     auto t = registry->alloc_hash(info.driver), other = registry->alloc_hash(info.driver);
     if (info.name.find('(') != std::string::npos) {
       const Bytes key(info.max_key_bytes ? info.max_key_bytes : 150, 0x37);
       ASSERT_EQ(t->set_key(key), Status::Ok);
       ASSERT_EQ(other->set_key(key), Status::Ok);
     }
-    for (int round = 0; round < 150; ++round) {
+    for (uint64_t round = 0; round < messages; ++round) {
       Bytes msg(random() % (round % 10 ? 600 : 70000));
       for (auto& b : msg) b = static_cast<uint8_t>(random());
       Bytes want(info.digest_bytes), got(info.digest_bytes, 0xee), untouched = got;
@@ -211,10 +213,13 @@ TEST(CpuHashSteps, AnySplitAndAnyMoveGiveTheSameDigest) {
           }
         }
       }
-      ASSERT_EQ(to_hex(got), to_hex(want)) << info.driver << ", " << msg.size() << " bytes, round " << round;
+      ASSERT_EQ(to_hex(got), to_hex(want)) << info.driver << ", " << msg.size() << " bytes, message " << round
+                                           << " (SEC_SEED=" << seed << " repeats it)";
     }
   }
   EXPECT_EQ(algorithms, 15u);
+  std::printf("%zu hashes, %llu random messages each, seed %llu\n", algorithms,
+              static_cast<unsigned long long>(messages), static_cast<unsigned long long>(seed));
 }
 
 // Interleaved messages of one transform do not mix; a state thrown away, or begun anew, leaves nothing behind.

@@ -1,5 +1,6 @@
 // The CPU back ends under test, each in a registry of its own.
 #pragma once
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,12 @@ inline bool offers(const crypto::Registry& r, const std::string& algorithm) {
   for (const auto& a : r.list())
     if (a.name == algorithm) return true;
   return false;
+}
+
+/// SEC_SEED and SEC_REQUESTS of random tests.
+inline uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtoull(text, nullptr, 0) : otherwise;
 }
 
 /// AES key 2b7e.. , IV 000102.. and the four plaintext blocks of SP 800-38A.
