@@ -77,13 +77,6 @@ std::vector<AeadAlg> make_algs() {
   return out;
 }
 
-/// Time and memory accesses do not depend on where the difference is.
-bool equal_tags(const uint8_t* a, const uint8_t* b, size_t n) {
-  uint8_t difference = 0;
-  for (size_t i = 0; i < n; ++i) difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
-  return difference == 0;
-}
-
 bool one_piece(const DmaSpace& dma, crypto::ScatterWalk walk, size_t n) {
   const crypto::Segment s = walk.take(n);
   return s.size_bytes == n && dma.contains(s.data, n);
@@ -206,7 +199,7 @@ Status build_cipher_piece(AeadJob& j, Device& d, Slot& s) {
   uint8_t* const desc = s.edesc->descriptor;
   uint64_t in = 0, out = 0;
   Status e = d.map_list(s, Device::Side::Source, Direction::ToDevice, j.src,
-                        {.data_bytes = n, .pad = p.alg->block_bytes == 1}, &in);
+                        {.data_bytes = n, .pad_to = p.alg->block_bytes == 1 ? kAesBlock : 0}, &in);
   if (e == Status::Ok) e = d.map_list(s, Device::Side::Destination, Direction::FromDevice, j.dst, {.data_bytes = n}, &out);
   if (e != Status::Ok) return e;
   const unsigned iv = p.alg->iv_bytes;
@@ -317,7 +310,7 @@ Status finish_aead(Job& job, Device& d, Status status) {
     j.work = nullptr;
   }
   d.unref(j.program.key);
-  d.aeads().give(&j);
+  d.aeads().authenc.give(&j);
   return status;
 }
 
@@ -396,23 +389,15 @@ Status digest(Device& d, Device::Channel& ch, const HashRow& h, std::span<const 
 
 }  // namespace
 
+bool equal_tags(const uint8_t* a, const uint8_t* b, size_t n) {
+  uint8_t difference = 0;
+  for (size_t i = 0; i < n; ++i) difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
 const std::vector<AeadAlg>& aead_algs() {
   static const std::vector<AeadAlg> algs = make_algs();
   return algs;
-}
-
-AeadJob* AeadPool::take() {
-  auto* j = static_cast<AeadJob*>(free_);
-  if (j)
-    free_ = j->next;
-  else
-    j = &store_.emplace_back();
-  return j;
-}
-
-void AeadPool::give(AeadJob* j) {
-  j->next = free_;
-  free_ = j;
 }
 
 // --- The transform -------------------------------------------------------------------------------------------------
@@ -472,7 +457,7 @@ Status TalitosAead::submit(const crypto::AeadRequest& r, bool encrypt) {
   crypto::ScatterWalk src(r.src), dst(r.dst);
   if (!src.skip(r.aad_bytes + r.size_bytes) || !dst.skip(r.aad_bytes + text + (encrypt ? tag : 0))) return Status::Invalid;
 
-  AeadJob* j = device_.aeads().take();
+  AeadJob* j = device_.aeads().authenc.take();
   j->program = program_;
   j->src_list = r.src;
   j->dst_list = r.dst;

@@ -14,10 +14,10 @@
 // on. That needs nothing of the MDEU that some part lacks: HMAC in a descriptor of its own exists from SEC 2.1 on only. [LX]
 // Encryption ciphers first; decryption first hashes and compares, so nothing is deciphered when the tag is wrong.
 #pragma once
-#include <deque>
 #include <memory>
 
 #include "driver/crypto/registry.h"
+#include "driver/talitos/aes_aead.h"
 #include "driver/talitos/algs.h"
 #include "driver/talitos/talitos.h"
 
@@ -85,15 +85,13 @@ struct AeadJob : Job {
   Phase phase = Phase::End;
 };
 
-class AeadPool {
- public:
-  AeadJob* take();
-  void give(AeadJob* j);
-
- private:
-  std::deque<AeadJob> store_;
-  Job* free_ = nullptr;
+struct AeadPools {
+  JobPool<AeadJob> authenc;
+  JobPool<AesAeadJob> aes;
 };
+
+/// Time and memory accesses do not depend on where the difference is.
+bool equal_tags(const uint8_t* a, const uint8_t* b, size_t n);
 
 class TalitosAead final : public crypto::Aead {
  public:

@@ -23,17 +23,28 @@ constexpr uint32_t des(uint8_t mode) { return header(regs::Eu::Deu, mode, regs::
 
 // ctr(aes) has block size 1 and needs its own descriptor type on SEC 2+; that type does not work on SEC 1. [LX]
 constexpr CipherAlg kCiphers[] = {
-    {"ecb(aes)", "ecb-aes-talitos", 16, 16, 32, 0, KeyRule::Aes, aes(regs::aesu_mode::kEcb), false},
-    {"cbc(aes)", "cbc-aes-talitos", 16, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCbc), false},
+    {"ecb(aes)", "ecb-aes-talitos", 16, 16, 32, 0, KeyRule::Aes, aes(regs::aesu_mode::kEcb), 0},
+    {"cbc(aes)", "cbc-aes-talitos", 16, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCbc), 0},
     {"ctr(aes)", "ctr-aes-talitos", 1, 16, 32, 16, KeyRule::Aes,
-     aes(regs::aesu_mode::kCtr, regs::DescriptorType::AesuCtrNonsnoop), true, false, true},
-    {"ctr(aes)", "ctr-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCtr), true, true, false},
-    {"ecb(des)", "ecb-des-talitos", 8, 8, 8, 0, KeyRule::Des, des(regs::deu_mode::kEcb), false},
-    {"cbc(des)", "cbc-des-talitos", 8, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kCbc), false},
+     aes(regs::aesu_mode::kCtr, regs::DescriptorType::AesuCtrNonsnoop), 16, false, true},
+    {"ctr(aes)", "ctr-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCtr), 16, true},
+    {"ecb(des)", "ecb-des-talitos", 8, 8, 8, 0, KeyRule::Des, des(regs::deu_mode::kEcb), 0},
+    {"cbc(des)", "cbc-des-talitos", 8, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kCbc), 0},
     {"ecb(des3_ede)", "ecb-3des-talitos", 8, 24, 24, 0, KeyRule::Des3,
-     des(regs::deu_mode::kEcb | regs::deu_mode::kTriple), false},
+     des(regs::deu_mode::kEcb | regs::deu_mode::kTriple), 0},
     {"cbc(des3_ede)", "cbc-3des-talitos", 8, 24, 24, 8, KeyRule::Des3,
-     des(regs::deu_mode::kCbc | regs::deu_mode::kTriple), false},
+     des(regs::deu_mode::kCbc | regs::deu_mode::kTriple), 0},
+    // What the hardware has beyond Linux's driver. OFB and CFB of the AESU: from SEC 3.0 on.
+    {"ofb(aes)", "ofb-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kOfb), 16, false, true, true, true},
+    {"cfb(aes)", "cfb-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCfb128), 16, false, true, true, true},
+    {"ofb(des)", "ofb-des-talitos", 1, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kOfb64), 8, false, false, true},
+    {"cfb(des)", "cfb-des-talitos", 1, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kCfb64), 8, false, false, true},
+    {"ofb(des3_ede)", "ofb-3des-talitos", 1, 24, 24, 8, KeyRule::Des3,
+     des(regs::deu_mode::kOfb64 | regs::deu_mode::kTriple), 8, false, false, true},
+    {"cfb(des3_ede)", "cfb-3des-talitos", 1, 24, 24, 8, KeyRule::Des3,
+     des(regs::deu_mode::kCfb64 | regs::deu_mode::kTriple), 8, false, false, true},
+    {"ecb(arc4)", "ecb-arc4-talitos", 1, 5, 16, 0, KeyRule::Rc4,
+     header(regs::Eu::Afeu, 0, regs::DescriptorType::CommonNonsnoopAfeu), 0, false, false, true},
 };
 static_assert(kCiphers[0].header == 0x60000010 && kCiphers[1].header == 0x60200010 && kCiphers[2].header == 0x60600000);
 static_assert(kCiphers[3].header == 0x60600010 && kCiphers[4].header == 0x20000010 && kCiphers[5].header == 0x20400010);
@@ -51,6 +62,8 @@ Status check_cipher_key(KeyRule rule, std::span<const uint8_t> key, uint32_t key
       return crypto::check_des_key(key, key_flags);
     case KeyRule::Des3:
       return crypto::check_des3_key(key, key_flags);
+    case KeyRule::Rc4:
+      return key.size() >= 5 && key.size() <= 16 ? Status::Ok : Status::Invalid;
   }
   return Status::Invalid;
 }
@@ -74,6 +87,7 @@ void Device::offer(const crypto::AlgorithmInfo& info, uint32_t header,
 void Device::register_ciphers() {
   for (const CipherAlg& a : kCiphers) {
     if (sec1() ? a.sec2_only : a.sec1_only) continue;
+    if ((a.extra && !extras_) || (a.sec3_only && !compatible_with("fsl,sec3.0"))) continue;
     crypto::AlgorithmInfo info;
     info.name = a.name;
     info.driver = a.driver;
@@ -109,12 +123,33 @@ void Device::register_aeads() {
   }
 }
 
+/// GCM from SEC 3.0 on, CCM from 2.0 on. [T23]
+void Device::register_aes_aeads() {
+  if (!extras_) return;
+  for (const AesAeadAlg& a : TalitosAesAead::algs()) {
+    if (!compatible_with(a.gcm ? "fsl,sec3.0" : "fsl,sec2.0")) continue;
+    crypto::AlgorithmInfo info;
+    info.name = a.name;
+    info.driver = a.driver;
+    info.type = crypto::AlgorithmType::Aead;
+    info.priority = kPriority;
+    info.iv_bytes = a.iv_bytes;
+    info.max_auth_bytes = 16;
+    info.min_key_bytes = 16 + a.salt_bytes;
+    info.max_key_bytes = 32 + a.salt_bytes;
+    offer(info, a.header, [this, &a](crypto::Algorithm& algorithm, const crypto::AlgorithmInfo& kept) {
+      algorithm.make_aead = [this, &a, &kept] { return std::make_unique<TalitosAesAead>(*this, a, kept); };
+    });
+  }
+}
+
 /// Linux's order: ciphers, AEADs, hashes. [LX]
 Status Device::register_algorithms(crypto::Registry& registry) {
   if (!probed_ || registry_) return Status::Invalid;
   registry_ = &registry;
   register_ciphers();
   register_aeads();
+  register_aes_aeads();
   log(Platform::Level::Info, fmt::format("{} algorithms registered in /proc/crypto", properties_.compatible.front()));
   transform_counter_ = 0;  // the self-tests' transforms do not count: the first one lands on channel 1
   return Status::Ok;

@@ -10,15 +10,16 @@
 
 namespace sec::driver {
 
-enum class KeyRule : uint8_t { Aes, Des, Des3 };
+enum class KeyRule : uint8_t { Aes, Des, Des3, Rc4 };
 
 struct CipherAlg {
   std::string_view name, driver;
   unsigned block_bytes, min_key_bytes, max_key_bytes, iv_bytes;
   KeyRule key_rule;
   uint32_t header;
-  bool pad_input;
+  unsigned pad_to;  // stream modes: what the unit wants multiples of
   bool sec1_only = false, sec2_only = false;
+  bool extra = false, sec3_only = false;  // extra: not in Linux
 
   constexpr regs::Eu unit() const { return static_cast<regs::Eu>(header >> 28); }
   constexpr unsigned type() const { return header >> 3 & 0x1f; }

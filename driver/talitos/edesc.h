@@ -13,6 +13,7 @@
 // old requests still run with the old one.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "common/endian.h"
@@ -47,6 +48,7 @@ static_assert(sizeof(Edesc) == 448 && alignof(Edesc) == 64);
 struct alignas(64) JobArea {
   uint8_t icv[64];       // computed by the engine
   uint8_t received[64];  // a tag that has to be handed to the engine apart from its list
+  uint8_t prefix[16];    // what goes in front of a list
   uint8_t context_in[96];
   uint8_t context_out[96];
   uint8_t aad_table[kInlineEntries * regs::kLinkEntryBytes];
@@ -69,7 +71,8 @@ struct CipherProgram {
   KeySlot* key = nullptr;
   uint32_t block_mask = 0;  // block size - 1
   uint8_t iv_bytes = 0;
-  bool pad_input = false;  // CTR: the AESU takes whole blocks only
+  uint8_t pad_mask = 0;  // stream modes: the units take whole blocks only; block size - 1
+  uint16_t rc4_context_bytes = 0;  // RC4: state that pieces hand on instead of an IV
 };
 
 /// Work that takes one or more descriptors of one channel, one after the other. Made by whoever submits it (submit_job)
@@ -100,6 +103,28 @@ struct Job {
   bool backlogged = false;     // Busy was returned: the caller must be told when it starts
 };
 
+/// Jobs of one kind, used again and again. The pool grows with the backlog and never shrinks.
+template <class T>
+class JobPool {
+ public:
+  T* take() {
+    auto* j = static_cast<T*>(free_);
+    if (j)
+      free_ = j->next;
+    else
+      j = &store_.emplace_back();
+    return j;
+  }
+  void give(T* j) {
+    j->next = free_;
+    free_ = j;
+  }
+
+ private:
+  std::deque<T> store_;
+  Job* free_ = nullptr;
+};
+
 /// A cipher request that waits for a ring slot, or a long one that is cut in pieces.
 struct CipherJob : Job {
   CipherProgram program;
@@ -109,7 +134,7 @@ struct CipherJob : Job {
   size_t remaining_bytes = 0;
   uint8_t* iv = nullptr;         // the caller's
   uint8_t iv_copy[16] = {};      // as it was at submission
-  uint8_t* stream_iv = nullptr;  // 32 bytes of DMA memory: first IV, then the IV handed from piece to piece
+  uint8_t* stream_iv = nullptr;  // DMA memory: first IV, then the IV handed from piece to piece; or RC4's state
   bool encrypt = false;
   bool stream = false;  // takes more than one descriptor
   bool first_piece = true;

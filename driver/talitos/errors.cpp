@@ -74,10 +74,12 @@ Status Device::init_device() {
     platform_.write32(mask, platform_.read32(mask) | hi32(regs::to_sec1(regs::eu_error::kKpe)));
   }
   // A failed integrity check shall show in the write-back, not as an error of the unit. [LX]
-  if (!sec1() && part_.has(regs::Eu::MdeuA) && (channel_config_ & regs::kCCCR.mask("IWSE"))) {
-    constexpr uint32_t kMask = regs::kMdeuBase + regs::kEuInterruptControl.offset_bytes + 4;
-    platform_.write32(kMask, platform_.read32(kMask) | lo32(regs::eu_error::kIce));
-  }
+  if (!sec1() && (channel_config_ & regs::kCCCR.mask("IWSE")))
+    for (const regs::Eu unit : {regs::Eu::MdeuA, regs::Eu::Aesu}) {  // the AESU's as well [USP]
+      if (!part_.has(unit)) continue;
+      const uint32_t mask = regs::eu_base(part_, unit) + regs::kEuInterruptControl.offset_bytes + 4;
+      platform_.write32(mask, platform_.read32(mask) | lo32(regs::eu_error::kIce));
+    }
   return Status::Ok;
 }
 

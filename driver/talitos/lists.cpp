@@ -7,7 +7,6 @@
 namespace sec::driver {
 namespace {
 
-constexpr size_t kAesBlock = 16;
 constexpr uint64_t kJump = regs::kPointer.mask("J");
 constexpr uint64_t kExtentShift = 40;
 
@@ -18,14 +17,14 @@ constexpr uint64_t pointer(BusAddr a, size_t n) { return uint64_t{n} << 48 | a; 
 Status Device::build_lists(Slot& s, const CipherProgram& p, crypto::ScatterWalk& src, crypto::ScatterWalk& dst,
                            bool in_place, size_t size_bytes, uint64_t* in, uint64_t* out) {
   Status e;
-  if (in_place && !(p.pad_input && size_bytes % kAesBlock)) {
+  if (in_place && !(size_bytes & p.pad_mask)) {
     const crypto::ScatterWalk start_of_piece = src;
     e = map_list(s, Side::Source, Direction::Bidirectional, src, {.data_bytes = size_bytes}, in);
     *out = *in;
     dst = start_of_piece;
     static_cast<void>(dst.skip(size_bytes));
   } else {
-    e = map_list(s, Side::Source, Direction::ToDevice, src, {.data_bytes = size_bytes, .pad = p.pad_input}, in);
+    e = map_list(s, Side::Source, Direction::ToDevice, src, {.data_bytes = size_bytes, .pad_to = p.pad_mask ? p.pad_mask + size_t{1} : 0}, in);
     if (e == Status::Ok) e = map_list(s, Side::Destination, Direction::FromDevice, dst, {.data_bytes = size_bytes}, out);
   }
   if (e != Status::Ok && s.flags) release(s);
@@ -36,11 +35,11 @@ Status Device::map_list(Slot& s, Side side, Direction direction, crypto::Scatter
                         uint64_t* result) {
   if (sec1()) return map_linear(s, direction, walk, parcels, result);
   SlotExtras& x = channels_[s.channel].extras[&s - channels_[s.channel].slots];
-  const size_t tail = parcels.pad ? parcels.data_bytes % kAesBlock : 0;
+  const size_t tail = parcels.pad_to ? parcels.data_bytes % parcels.pad_to : 0;
   const size_t body = parcels.data_bytes - tail;
   const size_t listed_icv = parcels.icv ? 0 : parcels.icv_bytes;
   // An entry must not straddle the border between data and ICV [MSC], so the two are walked one after the other.
-  size_t entries = (tail ? 1 : 0) + (parcels.icv && parcels.icv_bytes ? 1 : 0);
+  size_t entries = (parcels.prefix_bytes ? 1 : 0) + (tail ? 1 : 0) + (parcels.icv && parcels.icv_bytes ? 1 : 0);
   crypto::ScatterWalk ahead = walk;
   const auto count = [&](size_t left) {
     for (; left; ++entries) {
@@ -94,8 +93,9 @@ Status Device::map_list(Slot& s, Side side, Direction direction, crypto::Scatter
     }
     return true;
   };
+  if (parcels.prefix_bytes) emit(parcels.prefix, parcels.prefix_bytes);
   if (!map(body)) return Status::NoMemory;
-  size_t padded = parcels.data_bytes;
+  size_t padded = parcels.data_bytes + parcels.prefix_bytes;
   if (tail) {
     uint8_t* block = s.edesc->tail;
     std::memset(block, 0, sizeof s.edesc->tail);
@@ -106,8 +106,8 @@ Status Device::map_list(Slot& s, Side side, Direction direction, crypto::Scatter
     }
     cpu_.charge(Cost::CopyByte, tail);
     ++stats_.tail_bounces;
-    emit(s.bus + offsetof(Edesc, tail), sizeof s.edesc->tail);
-    padded = body + sizeof s.edesc->tail;
+    emit(s.bus + offsetof(Edesc, tail), parcels.pad_to);
+    padded += parcels.pad_to - tail;
   }
   if (!map(listed_icv)) return Status::NoMemory;
   if (parcels.icv && parcels.icv_bytes) emit(parcels.icv, parcels.icv_bytes);
@@ -130,9 +130,9 @@ Status Device::map_linear(Slot& s, Direction direction, crypto::ScatterWalk& wal
                           uint64_t* result) {
   SlotExtras& x = channels_[s.channel].extras[&s - channels_[s.channel].slots];
   const size_t n = parcels.data_bytes;
-  const size_t padded = parcels.pad ? (n + kAesBlock - 1) / kAesBlock * kAesBlock : n;
+  const size_t padded = parcels.pad_to ? (n + parcels.pad_to - 1) / parcels.pad_to * parcels.pad_to : n;
   *result = 0;
-  if (parcels.icv_bytes) return Status::NotSupported;
+  if (parcels.icv_bytes || parcels.prefix_bytes) return Status::NotSupported;
   if (!n) return Status::Ok;
   const bool writes = direction != Direction::ToDevice;
   crypto::ScatterWalk ahead = walk;

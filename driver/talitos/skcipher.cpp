@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "hw/regs/afeu.h"
+
 namespace sec::driver {
 
 TalitosSkcipher::TalitosSkcipher(Device& device, const CipherAlg& alg, const crypto::AlgorithmInfo& info)
@@ -12,7 +14,11 @@ TalitosSkcipher::TalitosSkcipher(Device& device, const CipherAlg& alg, const cry
   program_.header[1] = alg.header | done | kEncryptBit;
   program_.block_mask = alg.block_bytes - 1;
   program_.iv_bytes = static_cast<uint8_t>(alg.iv_bytes);
-  program_.pad_input = alg.pad_input;
+  program_.pad_mask = static_cast<uint8_t>(alg.pad_to ? alg.pad_to - 1 : 0);
+  if (alg.key_rule == KeyRule::Rc4) {
+    program_.header[1] = program_.header[0];  // no direction
+    program_.rc4_context_bytes = regs::kAfeuContextBytes;
+  }
 }
 
 TalitosSkcipher::~TalitosSkcipher() { drop_key(); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "driver/talitos/aead.h"
+#include "hw/regs/afeu.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
 #include "hw/regs/eu_common.h"
@@ -24,6 +25,8 @@ constexpr uint8_t kDoneByte = 0xff;
 constexpr uint64_t kPollNs = 100;
 constexpr unsigned kMappingsReserved = 2 * kInlineEntries;
 constexpr unsigned kJobsReserved = 64;
+constexpr size_t kStreamBytes = 320;  // of CipherJob::stream_iv
+static_assert(kStreamBytes >= regs::kAfeuContextBytes);
 
 constexpr uint64_t pointer(BusAddr a, size_t n) { return uint64_t{n} << 48 | a; }
 
@@ -36,7 +39,7 @@ bool has(const DeviceProperties& p, std::string_view name) {
 // --- Probe ---------------------------------------------------------------------------------------------------------
 
 Device::Device(Platform& platform)
-    : platform_(platform), dma_(platform.dma()), cpu_(platform.cpu()), aeads_(std::make_unique<AeadPool>()) {}
+    : platform_(platform), dma_(platform.dma()), cpu_(platform.cpu()), aeads_(std::make_unique<AeadPools>()) {}
 
 Device::~Device() {
   unregister();
@@ -124,7 +127,7 @@ Status Device::probe(const DeviceProperties& p) {
     for (uint32_t k = 0; memory && k < ring_slots; ++k) ch.extras[k].area = areas_ + ch.index * ring_slots + k;
   for (unsigned i = 0; memory && i < kJobsReserved; ++i) {
     CipherJob& j = job_store_.emplace_back();
-    j.stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
+    j.stream_iv = static_cast<uint8_t*>(dma_.alloc(kStreamBytes, 64));
     memory = j.stream_iv != nullptr;
     j.next = job_free_;
     job_free_ = &j;
@@ -275,7 +278,7 @@ Status Device::submit(Channel& ch, const CipherProgram& p, const crypto::Skciphe
 
   cpu_.charge(Cost::SubmitRequest);
   Slot& s = ch.slot(ch.head);
-  const size_t readable = p.pad_input ? (n + 15) & ~size_t{15} : n;
+  const size_t readable = (n + p.pad_mask) & ~size_t{p.pad_mask};
   uint64_t in, out;
   const crypto::Segment* a = r.src->segments;
   const crypto::Segment* b = r.dst->segments;
@@ -315,7 +318,7 @@ Status Device::submit_slow(Channel& ch, const CipherProgram& p, const crypto::Sk
   if (!src.skip(r.size_bytes) || !dst.skip(r.size_bytes)) return Status::Invalid;
   CipherJob* j = new_cipher_job();
   j->stream = r.size_bytes > max_bytes_;
-  if (j->stream && !j->stream_iv) j->stream_iv = static_cast<uint8_t*>(dma_.alloc(64, 64));
+  if (j->stream && !j->stream_iv) j->stream_iv = static_cast<uint8_t*>(dma_.alloc(kStreamBytes, 64));
   if (j->stream && !j->stream_iv) {
     free_cipher_job(j);
     return Status::NoMemory;
@@ -355,7 +358,16 @@ Status Device::build_cipher(Job& job, Device& d, Slot& s) {
   j.remaining_bytes -= n;
   j.piece_bytes = n;
   if (j.remaining_bytes) j.more = Job::More::AtOnce;
-  if (j.stream) {
+  if (j.stream && program.rc4_context_bytes) {
+    // First piece: make the S-box and dump it; the others take it up again. [T23]
+    constexpr uint32_t kFirst = regs::afeu_mode::kDumpContext;
+    constexpr uint32_t kNext = kFirst | regs::afeu_mode::kInhibitPermutation | regs::afeu_mode::kContextFromFifo;
+    const uint64_t state = pointer(d.dma_.bus_addr(j.stream_iv), program.rc4_context_bytes);
+    d.write_descriptor(s, program.header[0] | (j.first_piece ? kFirst : kNext) << 20, program, 0, 0, in, out);
+    if (!j.first_piece) d.put_pointer(s.edesc->descriptor, 1, state);
+    d.put_pointer(s.edesc->descriptor, 5, state);
+    j.first_piece = false;
+  } else if (j.stream) {
     // The engine hands the IV from piece to piece itself: a channel works strictly in order, and stores the
     // context before it fetches the next descriptor.
     const BusAddr first = d.dma_.bus_addr(j.stream_iv), carried = first + 16;

@@ -101,7 +101,7 @@ struct DeviceStats {
   uint64_t purged = 0;  // requests failed with Io
 };
 
-class AeadPool;
+struct AeadPools;
 
 class Device {
  public:
@@ -170,13 +170,15 @@ class Device {
 
   /// Which table of a slot a list may use. One list each per descriptor.
   enum class Side : uint8_t { Source, Destination, Aad };
-  /// What one pointer covers: `data_bytes` from the list, rounded up to whole AES blocks with `pad` (the last block
+  /// What one pointer covers: `data_bytes` from the list, rounded up to a multiple of `pad_to` (16 or 8; the last block
   /// then is a padded copy), and behind that an ICV, either from the list as well or in memory of the driver's.
   struct Parcels {
     size_t data_bytes = 0;
     size_t icv_bytes = 0;  // the pointer's extent
     BusAddr icv = 0;       // 0: follows in the list
-    bool pad = false;
+    size_t pad_to = 0;
+    BusAddr prefix = 0;  // in memory of the driver's, in front of the list
+    size_t prefix_bytes = 0;
   };
   /// Maps what a pointer of the slot's descriptor covers, and advances the walk by it. `*pointer` is the dword, with the
   /// extent set, direct where the bytes lie in one piece. Invalid when the list is too short, NoMemory when there are
@@ -216,7 +218,7 @@ class Device {
   DmaSpace& dma() const { return dma_; }
   CpuMeter& cpu() const { return cpu_; }
   DeviceStats& counters() { return stats_; }
-  AeadPool& aeads() { return *aeads_; }
+  AeadPools& aeads() { return *aeads_; }
   /// Registers one algorithm, if the part can run the header; `set` fills in the factory. The info it is given lives as
   /// long as the device. One that fails is logged.
   void offer(const crypto::AlgorithmInfo& info, uint32_t header,
@@ -227,6 +229,7 @@ class Device {
   friend class TalitosSkcipher;
   void register_ciphers();
   void register_aeads();
+  void register_aes_aeads();
   struct Line {
     Device* device = nullptr;
     unsigned number = 0;
@@ -303,7 +306,7 @@ class Device {
 
   JobArea* areas_ = nullptr;
   bool extras_ = true;
-  std::unique_ptr<AeadPool> aeads_;
+  std::unique_ptr<AeadPools> aeads_;
   std::deque<CipherJob> job_store_;
   Job* job_free_ = nullptr;
 

@@ -458,6 +458,9 @@ uint32_t FakeEngine::execute(Channel& c, const regs::Descriptor& d) {
     case 2:
       if (h.sel1) return 0x400;
       return hash_first ? run_hash(h, d) : run_cipher(h, d);
+    case 10:
+      if (h.sel0 != 1 || h.sel1) return 0x400;
+      return run_rc4(h, d);
     case 1:
     case 4:
     case 24:
@@ -495,6 +498,19 @@ uint32_t FakeEngine::run_cipher(const regs::HeaderWord& h, const regs::Descripto
   if (const uint32_t e = scatter(d.ptr[4], data)) return e;
   if (d.ptr[5].length) return scatter(d.ptr[5], Octets(context.begin(), context.begin() + d.ptr[5].length));
   return 0;
+}
+
+uint32_t FakeEngine::run_rc4(const regs::HeaderWord& h, const regs::Descriptor& d) {
+  Octets key, state, data;
+  if (const uint32_t e = gather(d.ptr[1], state)) return e;
+  if (const uint32_t e = gather(d.ptr[2], key)) return e;
+  if (const uint32_t e = gather(d.ptr[3], data)) return e;
+  if (h.mode0 != 0 && h.mode0 != 2 && h.mode0 != 7) return unit_error(1, 0x80);
+  if (key.size() < 5 || key.size() > 16) return unit_error(1, 0x200);
+  if (state.size() != (h.mode0 == 7 ? 259u : 0u)) return unit_error(1, 0x400);
+  state = fake_rc4(key, state, data);
+  if (const uint32_t e = scatter(d.ptr[4], data)) return e;
+  return scatter(d.ptr[5], state);
 }
 
 uint32_t FakeEngine::run_hash(const regs::HeaderWord& h, const regs::Descriptor& d) {
@@ -569,11 +585,11 @@ uint32_t FakeEngine::run_pair(Channel& c, const regs::HeaderWord& h, const regs:
   return scatter(d.ptr[6], icv);
 }
 
-/// GCM (type 23) and CCM (type 3), whole messages.
+/// GCM (type 23) and CCM (type 3), in one descriptor or several.
 uint32_t FakeEngine::run_aes_aead(Channel& c, const regs::HeaderWord& h, const regs::Descriptor& d) {
-  const bool gcm = h.type == 23, encrypt = h.mode0 & 1;
+  const bool gcm = h.type == 23, encrypt = h.mode0 & 1, first = h.mode0 & 0x10, last = h.mode0 & 0x20;
   const bool check = h.mode0 & 0x40;
-  if ((h.mode0 & ~0x41u) != (gcm ? 0xb2u : 0xb0u) || (check && encrypt) || (gcm && !part_.gcm)) return unit_error(6, 0x80);
+  if ((h.mode0 & 0x8e) != (gcm ? 0x82u : 0x80u) || (check && (encrypt || !last)) || (gcm && !part_.gcm)) return unit_error(6, 0x80);
   Octets context, aad, nonce, key, salt, data, received;
   if (const uint32_t e = gather(d.ptr[gcm ? 0 : 1], context)) return e;
   if (const uint32_t e = gather(d.ptr[gcm ? 1 : 3], aad)) return e;
@@ -583,23 +599,25 @@ uint32_t FakeEngine::run_aes_aead(Channel& c, const regs::HeaderWord& h, const r
   if (const uint32_t e = gather(d.ptr[4], data, &received)) return e;
   if (const uint32_t e = check_cipher_key(6, key)) return e;
   if (!gcm && d.ptr[0].encode()) return 0x400;
+  if (!last && (data.size() % 16 || d.ptr[5].extent)) return unit_error(6, 0x100);
+  if (!first && !aad.empty()) return unit_error(6, 0x400);
   Octets tag;
   if (gcm) {
-    if (!context.empty()) return unit_error(6, 0x400);
+    if (context.size() != (first ? 0u : 64u)) return unit_error(6, 0x400);
     salt.insert(salt.end(), nonce.begin(), nonce.end());
-    std::array<uint8_t, 16> seen{};
-    std::copy(salt.begin(), salt.begin() + static_cast<long>(std::min<size_t>(salt.size(), 16)), seen.begin());
-    ivs_seen.push_back(seen);
-    tag = fake_gcm(key, salt, aad, encrypt, data);
+    if (salt.size() != (first ? 12u : 0u)) return unit_error(6, 0x400);
+    fake_gcm(key, salt, aad, encrypt, last, context, data, &tag);
   } else {
     if (context.size() != 56 || load_be64(context.data() + 48) != 128) return unit_error(6, 0x400);
-    tag = fake_ccm(key, context.data(), context.data() + 32, aad, encrypt, data);
-    if (check) received.assign(context.begin() + 16, context.begin() + 16 + (context[0] >> 3 & 7) * 2 + 2);
+    const uint8_t flags = context[0];
+    if (check && received.empty() && first) received.assign(context.begin() + 16, context.begin() + 16 + (flags >> 3 & 7) * 2 + 2);
+    if (check && received.empty()) return unit_error(6, 0x400);
+    fake_ccm(key, aad, encrypt, first, last, context, data, &tag);
   }
   if (check)
     if (const uint32_t e = check_icv(c, 6, tag, received, 27)) return e;
   if (const uint32_t e = scatter(d.ptr[5], data, tag)) return e;
-  return d.ptr[6].length ? scatter(d.ptr[6], Octets(64)) : 0;
+  return d.ptr[6].length ? scatter(d.ptr[6], context) : 0;
 }
 
 }  // namespace sec::test

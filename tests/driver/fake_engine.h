@@ -106,6 +106,7 @@ class FakeEngine : public driver::Platform {
   /// Runs the descriptor; 0, the channel error bits, or kHangs.
   uint32_t execute(Channel& c, const regs::Descriptor& d);
   uint32_t run_cipher(const regs::HeaderWord& h, const regs::Descriptor& d);
+  uint32_t run_rc4(const regs::HeaderWord& h, const regs::Descriptor& d);
   uint32_t run_hash(const regs::HeaderWord& h, const regs::Descriptor& d);
   uint32_t run_pair(Channel& c, const regs::HeaderWord& h, const regs::Descriptor& d);
   uint32_t run_aes_aead(Channel& c, const regs::HeaderWord& h, const regs::Descriptor& d);

@@ -88,6 +88,26 @@ bool fake_cipher(unsigned unit, uint8_t mode, const Octets& key, uint8_t* iv, Oc
   return false;
 }
 
+Octets fake_rc4(const Octets& key, const Octets& state, Octets& data) {
+  Octets s = state;
+  if (s.empty()) {
+    s.resize(259);
+    for (unsigned i = 0; i < 256; ++i) s[i] = static_cast<uint8_t>(i);
+    for (unsigned i = 0, j = 0; i < 256; ++i) {
+      j = (j + s[i] + key[i % key.size()]) & 0xff;
+      std::swap(s[i], s[j]);
+    }
+  }
+  uint8_t &i = s[256], &j = s[257];
+  for (uint8_t& b : data) {
+    ++i;
+    j = static_cast<uint8_t>(j + s[i]);
+    std::swap(s[i], s[j]);
+    b ^= s[(s[i] + s[j]) & 0xff];
+  }
+  return s;
+}
+
 struct FakeHash::State {
   enum Kind { kMd5, kSha1, kSha256, kSha512 } kind;
   unsigned digest_bytes = 0;
@@ -215,55 +235,101 @@ Octets FakeHash::finish() {
   return out;
 }
 
-Octets fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool encrypt, Octets& data) {
-  // The tag is always that of the encryption, so a decryption runs the key stream over the ciphertext first.
-  EVP_CIPHER* c = EVP_CIPHER_fetch(nullptr, aes(key, "GCM").c_str(), nullptr);
-  const auto run = [&](const Octets& in, Octets* tag) {
-    EVP_CIPHER_CTX* x = EVP_CIPHER_CTX_new();
-    Octets out(in.size() + 16);
-    int n = 0;
-    EVP_EncryptInit_ex2(x, c, nullptr, nullptr, nullptr);
-    EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(nonce.size()), nullptr);
-    EVP_EncryptInit_ex2(x, nullptr, key.data(), nonce.data(), nullptr);
-    if (!aad.empty()) EVP_EncryptUpdate(x, nullptr, &n, aad.data(), static_cast<int>(aad.size()));
-    if (!in.empty()) EVP_EncryptUpdate(x, out.data(), &n, in.data(), static_cast<int>(in.size()));
-    EVP_EncryptFinal_ex(x, out.data(), &n);
-    if (tag) {
-      tag->resize(16);
-      EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_AEAD_GET_TAG, 16, tag->data());
-    }
-    EVP_CIPHER_CTX_free(x);
-    out.resize(in.size());
-    return out;
-  };
-  Octets tag;
-  const Octets out = run(data, encrypt ? &tag : nullptr);
-  if (!encrypt) run(out, &tag);
-  EVP_CIPHER_free(c);
-  data = out;
-  return tag;
+namespace {
+
+Octets block_of(const Octets& key, const uint8_t* in) {
+  Cipher c(aes(key, "ECB"), key, nullptr, true);
+  return c.run(Octets(in, in + 16));
 }
 
-Octets fake_ccm(const Octets& key, const uint8_t* b0, const uint8_t* a0, const Octets& aad, bool encrypt, Octets& data) {
-  uint8_t counter[16];
-  std::memcpy(counter, a0, 16);
-  Octets zero(16);
-  Cipher stream(aes(key, "CTR"), key, counter, true);
-  const Octets s0 = stream.run(zero);
+/// y = (y ^ x) * h in GF(2^128), bit by bit as SP 800-38D writes it.
+void ghash(uint8_t* y, const Octets& data, const uint8_t* h) {
+  for (size_t at = 0; at < data.size(); at += 16) {
+    for (size_t i = 0; i < 16 && at + i < data.size(); ++i) y[i] ^= data[at + i];
+    uint64_t zh = 0, zl = 0, vh = 0, vl = 0;
+    for (int i = 0; i < 8; ++i) vh = vh << 8 | h[i], vl = vl << 8 | h[8 + i];
+    for (int bit = 0; bit < 128; ++bit) {
+      if (y[bit / 8] >> (7 - bit % 8) & 1) zh ^= vh, zl ^= vl;
+      const bool carry = vl & 1;
+      vl = vl >> 1 | vh << 63;
+      vh >>= 1;
+      if (carry) vh ^= uint64_t{0xe1} << 56;
+    }
+    for (int i = 0; i < 8; ++i) {
+      y[i] = static_cast<uint8_t>(zh >> (56 - 8 * i));
+      y[8 + i] = static_cast<uint8_t>(zl >> (56 - 8 * i));
+    }
+  }
+}
+
+void put64(uint8_t* p, uint64_t v) {
+  for (int i = 0; i < 8; ++i) p[i] = static_cast<uint8_t>(v >> (56 - 8 * i));
+}
+uint64_t get64(const uint8_t* p) {
+  uint64_t v = 0;
+  for (int i = 0; i < 8; ++i) v = v << 8 | p[i];
+  return v;
+}
+
+}  // namespace
+
+void fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool encrypt, bool last, Octets& context, Octets& data, Octets* tag) {
+  const uint8_t zero[16] = {};
+  const Octets h = block_of(key, zero);
+  if (context.empty()) {
+    context.resize(64);
+    std::copy(nonce.begin(), nonce.end(), context.begin() + 16);
+    context[31] = 1;
+    std::memcpy(context.data() + 32, context.data() + 16, 16);
+    count_up(context.data() + 32, 1);
+    ghash(context.data(), aad, h.data());
+    put64(context.data() + 48, 8 * aad.size());
+  }
+  // No test's text is long enough to wrap the low 32 bits.
+  Cipher stream(aes(key, "CTR"), key, context.data() + 32, true);
   const Octets out = stream.run(data);
-  Octets blocks(b0, b0 + 16);
+  ghash(context.data(), encrypt ? out : data, h.data());
+  count_up(context.data() + 32, data.size() / 16);
+  put64(context.data() + 56, get64(context.data() + 56) + 8 * data.size());
+  data = out;
+  if (!last) return;
+  ghash(context.data(), Octets(context.begin() + 48, context.begin() + 64), h.data());
+  *tag = block_of(key, context.data() + 16);
+  for (unsigned i = 0; i < 16; ++i) (*tag)[i] ^= context[i];
+}
+
+void fake_ccm(const Octets& key, const Octets& aad, bool encrypt, bool first, bool last, Octets& context, Octets& data, Octets* tag) {
+  const uint8_t zero[16] = {};
+  Octets blocks;
   const auto append = [&](const Octets& v) {
     blocks.insert(blocks.end(), v.begin(), v.end());
     blocks.resize((blocks.size() + 15) / 16 * 16);
   };
-  append(aad);
+  uint8_t* const counter = context.data() + 32;
+  uint8_t chain[16];
+  std::memcpy(chain, first ? zero : context.data(), 16);
+  if (first) {
+    append(Octets(context.begin(), context.begin() + 16));
+    append(aad);
+    count_up(counter, 1);
+  }
+  Cipher stream(aes(key, "CTR"), key, counter, true);
+  const Octets out = stream.run(data);
   append(encrypt ? data : out);
-  Cipher mac(aes(key, "CBC"), key, zero.data(), true);
-  const Octets chain = mac.run(blocks);
-  Octets tag(chain.end() - 16, chain.end());
-  for (unsigned i = 0; i < 16; ++i) tag[i] ^= s0[i];
+  count_up(counter, data.size() / 16);
   data = out;
-  return tag;
+  if (!blocks.empty()) {
+    Cipher mac(aes(key, "CBC"), key, chain, true);
+    const Octets all = mac.run(blocks);
+    std::memcpy(chain, all.data() + all.size() - 16, 16);
+  }
+  std::memcpy(context.data(), chain, 16);
+  if (!last) return;
+  uint8_t a0[16];
+  std::memcpy(a0, counter, 16);
+  std::memset(a0 + 15 - (a0[0] & 7), 0, static_cast<size_t>(a0[0] & 7) + 1);
+  *tag = block_of(key, a0);
+  for (unsigned i = 0; i < 16; ++i) (*tag)[i] ^= chain[i];
 }
 
 }  // namespace sec::test

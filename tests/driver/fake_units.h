@@ -11,6 +11,9 @@ using Octets = std::vector<uint8_t>;
 /// AESU (6), DEU (2) or AFEU (1) in place. `iv` (16 bytes) becomes the output IV. False: a mode or size that it does not do.
 bool fake_cipher(unsigned unit, uint8_t mode, const Octets& key, uint8_t* iv, Octets& data);
 
+/// RC4 from a key, or from a state of 259 bytes (S-box, i, j, 0). Returns the state behind the data.
+Octets fake_rc4(const Octets& key, const Octets& state, Octets& data);
+
 /// MDEU under code 3 or 11.
 class FakeHash {
  public:
@@ -28,9 +31,11 @@ class FakeHash {
   bool good_ = true;
 };
 
-/// GCM with a nonce of any length; `data` becomes the output. Returns the 16-byte tag of the message.
-Octets fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool encrypt, Octets& data);
-/// CCM as the AESU has it: B0 and A0, the AAD with its length in front. Returns the 16 bytes of MAC, enciphered with A0.
-Octets fake_ccm(const Octets& key, const uint8_t* b0, const uint8_t* a0, const Octets& aad, bool encrypt, Octets& data);
+/// GCM in pieces. `context` is empty for the first one, which has nonce (12 bytes) and AAD; else what the one before left: GHASH,
+/// J0, counter, bits of AAD, bits of text. `data` becomes the output, `tag` is set by the last one.
+void fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool encrypt, bool last, Octets& context, Octets& data, Octets* tag);
+/// CCM in pieces. `context` has MAC (first: B0), ICV, counter (first: A0) and exponent; the AAD has its length in front. `tag`
+/// is enciphered.
+void fake_ccm(const Octets& key, const Octets& aad, bool encrypt, bool first, bool last, Octets& context, Octets& data, Octets* tag);
 
 }  // namespace sec::test

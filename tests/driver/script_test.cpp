@@ -16,7 +16,7 @@ using driver::DeviceProperties;
 using driver::Edesc;
 
 constexpr uint32_t kImr = 0x1008, kIsr = 0x1010, kIcr = 0x1018, kMcr = 0x1030;
-constexpr uint32_t kMdeuIcr = 0x603c;
+constexpr uint32_t kMdeuIcr = 0x603c, kAesuIcr = 0x403c;
 
 DeviceProperties sec31() {
   return {{"fsl,sec3.1", "fsl,sec3.0", "fsl,sec2.4", "fsl,sec2.2", "fsl,sec2.1", "fsl,sec2.0"},
@@ -50,6 +50,8 @@ void expect_probe_31(ScriptedPlatform& p) {
   expect_channels(p, 4, true, 0xb2);  // EAE, CDWE, CDIE, IWSE
   p.expect_read(kMdeuIcr, 0);
   p.expect_write(kMdeuIcr, 0x4000);
+  p.expect_read(kAesuIcr, 0);
+  p.expect_write(kAesuIcr, 0x4000);
   p.expect_write(kImr, 0x100ff);
 }
 void expect_unload(ScriptedPlatform& p) {
@@ -377,6 +379,8 @@ TEST(Script, DeviceErrorReinitialises) {
     expect_channels(p, 4, true, 0xb2);
     p.expect_read(kMdeuIcr, 0x1);
     p.expect_write(kMdeuIcr, 0x4001);
+    p.expect_read(kAesuIcr, 0);
+    p.expect_write(kAesuIcr, 0x4000);
     p.expect_write(kImr, 0x100ff);
     p.raise(0);
     EXPECT_TRUE(p.script_done());

@@ -298,11 +298,11 @@ class Request {
     request.flags = crypto::kMayBacklog;
     request.complete = completed;
     request.context = this;
-    before_ = request;
     if (dst_) dst_before_ = dst_->read(0, h.aad);
   }
   bool ok() const { return ok_; }
   Status submit(crypto::Aead& t) {
+    before_ = request;
     const Status s = shape_.encrypt ? t.encrypt(request) : t.decrypt(request);
     // The IV is the caller's again at once.
     if (accepted(s)) std::fill(iv_.begin(), iv_.end(), uint8_t{0xcc});
