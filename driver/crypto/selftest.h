@@ -1,11 +1,19 @@
 // The test that an implementation must pass before the registry offers it.
 //
-// For an algorithm that is known by name (vectors.h) it checks, for every vector, both directions and
-// several buffer layouts (in place, two lists over the same memory, out of place, misaligned, split in two
-// and in many odd segments): the result bytes, poison bytes around every destination segment, the output
-// IV, that the request and the lists are unchanged, that wrong key lengths are refused, and that the
-// metadata (block, key and IV sizes) are those of the algorithm. An unknown algorithm has no test and is
-// reported as such.
+// An algorithm that is known by name (vectors.h) has its metadata compared first: block, IV, key, tag and digest sizes.
+// Then, for every known answer:
+//   ciphers  both directions in eight layouts (in place, two lists over the same memory, out of place, misaligned, split
+//            in two and in many odd segments): result, output IV; wrong key lengths are refused
+//   AEADs    both directions in seven layouts, among them lists whose borders lie inside AAD, text and tag, and lists that
+//            end exactly where the request does: result, tag; neither the destination's AAD area, nor the tag of a message
+//            that is decrypted in place, nor the IV is written. For one of them: every tag length, every byte of the tag
+//            changed, AAD and text changed, wrong keys, key blobs, IVs, AAD and text lengths; no key at all
+//   hashes   digest over whole and scattered messages; when the hash works in steps also updates around the block size, of
+//            whole blocks and of nothing, finup, final, a move through export and import after every update, and a state
+//            that is dropped halfway; the digest is written at the end only; wrong keys, and none
+// Always: poison bytes around every segment, the request and the lists stay as they were. The tests in tests/ go much
+// further; this one has to be quick, since it runs in simulated time at every start. An unknown algorithm has no test and
+// is reported as such.
 //
 // Asynchronous implementations: after each submission the test calls flush() and then `pump` until the
 // completion came, at most kSelftestPumpLimit times. A request that never completes fails the test with
