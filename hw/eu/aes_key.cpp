@@ -40,7 +40,7 @@ uint32_t step(unsigned i, unsigned nk, uint32_t before) {
   if (i % nk == 0) {
     uint8_t rcon = 1;
     for (unsigned k = 1; k < i / nk; ++k) rcon = times_x(rcon);
-    return sub_word(before << 8 | before >> 24) ^ uint32_t{rcon} << 24;
+    return sub_word(before << 8 | before >> 24) ^ uint32_t { rcon } << 24;
   }
   return nk > 6 && i % nk == 4 ? sub_word(before) : before;
 }

@@ -17,7 +17,8 @@ namespace place = regs::aesu_context;
 using Block = std::array<uint8_t, 16>;
 
 constexpr uint32_t kMe = static_cast<uint32_t>(regs::eu_error::kMe), kKse = static_cast<uint32_t>(regs::eu_error::kKse),
-                   kDse = static_cast<uint32_t>(regs::eu_error::kDse), kIce = static_cast<uint32_t>(regs::eu_error::kIce);
+                   kDse = static_cast<uint32_t>(regs::eu_error::kDse),
+                   kIce = static_cast<uint32_t>(regs::eu_error::kIce);
 constexpr uint32_t kWindowBytes = regs::kAesuContext.size_bytes;
 
 void add(uint8_t* to, const uint8_t* x, size_t n) {
@@ -60,7 +61,8 @@ Aesu::Aesu(const regs::Part& part, const Timing& timing)
   static const char* const names[kLibraries] = {"ECB", "CBC", "CTR", "OFB", "CFB", "GCM"};
   for (int m = 0; m < kLibraries; ++m)
     for (int k = 0; k < 3; ++k)
-      ciphers_[m][k] = EVP_CIPHER_fetch(nullptr, ("AES-" + std::to_string(128 + 64 * k) + "-" + names[m]).c_str(), nullptr);
+      ciphers_[m][k] =
+          EVP_CIPHER_fetch(nullptr, ("AES-" + std::to_string(128 + 64 * k) + "-" + names[m]).c_str(), nullptr);
   for (unsigned k = 0; k < 3; ++k) costs_[k] = aes_cost(timing, 16 + 8 * k);
 }
 Aesu::~Aesu() {
@@ -74,7 +76,8 @@ void Aesu::clear() {
 }
 
 KeyedCipher* Aesu::keyed(Library what, bool encrypt, const uint8_t* key) {
-  KeyedCipher* const c = cache_.get(static_cast<uint32_t>(what) << 1 | encrypt, ciphers_[what][(key_bytes_ - 16) / 8], key, key_bytes_, encrypt);
+  KeyedCipher* const c = cache_.get(static_cast<uint32_t>(what) << 1 | encrypt, ciphers_[what][(key_bytes_ - 16) / 8],
+                                    key, key_bytes_, encrypt);
   SEC_CHECK(c, "AES key set-up");
   return c;
 }
@@ -177,13 +180,15 @@ uint32_t Aesu::prepare() {
     return 0;
   }
   if (key_bytes_ != 16 && (kind_ == Kind::XcbcMac || (key_bytes_ != 24 && key_bytes_ != 32))) return kKse;
-  const bool whole_blocks = kind_ == Kind::Ecb || (kind_ == Kind::Cbc && !rbp_) || kind_ == Kind::Ctr || kind_ == Kind::Ofb || kind_ == Kind::Lrw ||
+  const bool whole_blocks = kind_ == Kind::Ecb || (kind_ == Kind::Cbc && !rbp_) || kind_ == Kind::Ctr ||
+                            kind_ == Kind::Ofb || kind_ == Kind::Lrw ||
                             ((kind_ == Kind::Ccm || kind_ == Kind::Gcm) && !final_piece_);
   if (whole_blocks && data_bytes_ % 16) return kDse;
 
   const unsigned k = (key_bytes_ - 16) / 8;
   const bool encrypt = mode_ & kEncrypt;
-  const bool backwards = !encrypt && (kind_ == Kind::Ecb || kind_ == Kind::Cbc || kind_ == Kind::Lrw);  // the inverse cipher
+  const bool backwards =
+      !encrypt && (kind_ == Kind::Ecb || kind_ == Kind::Cbc || kind_ == Kind::Lrw);  // the inverse cipher
   block_clocks_ = costs_[k].block;
   if (backwards && mode_ & kRdk) {
     aes_original_key(key_.data(), key_bytes_, cipher_key_.data());
@@ -235,7 +240,7 @@ uint32_t Aesu::prepare() {
 
 void Aesu::header(const uint8_t* in, size_t n) {
   if (kind_ == Kind::Xor) {
-    for (size_t i = 0; i < n; ++i) sum_[(header_seen_ + i) % sum_.size()] ^= in[i];
+    for (size_t i = 0; i < n && !sum_.empty(); ++i) sum_[(header_seen_ + i) % sum_.size()] ^= in[i];
     header_seen_ += n;
     return;
   }
@@ -297,9 +302,9 @@ void Aesu::process(const uint8_t* in, uint8_t* out, size_t n) {
       break;
     case Kind::Xor:
       if (out != in) std::memmove(out, in, n);
-      if (!sum_.empty()) {
-        add(out, sum_.data(), n);
-        sum_.erase(sum_.begin(), sum_.begin() + static_cast<std::ptrdiff_t>(n));
+      if (const size_t k = std::min(n, sum_.size())) {
+        add(out, sum_.data(), k);
+        sum_.erase(sum_.begin(), sum_.begin() + static_cast<std::ptrdiff_t>(k));
       }
       break;
   }
@@ -369,8 +374,8 @@ void Aesu::ctr(uint8_t* counter, unsigned exponent, const uint8_t* in, uint8_t* 
   }
 }
 
-// The next tweak differs from this one by K2 * (index ^ (index + 1)), whose second factor is 2^(k+1) - 1 when k ones end the
-// index: 128 products, made once per message, replace a multiplication per block.
+// The next tweak differs from this one by K2 * (index ^ (index + 1)), whose second factor is 2^(k+1) - 1 when k ones
+// end the index: 128 products, made once per message, replace a multiplication per block.
 void Aesu::start_lrw() {
   Block power, sum{};  // K2 * x^k, and the sum of those so far
   std::memcpy(power.data(), context_.data() + place::kLrwTweakKey, 16);
@@ -498,7 +503,8 @@ uint32_t Aesu::start_ccm() {
   } else {
     std::memcpy(mac_.data(), context_.data() + place::kCcmMac, 16);
   }
-  // The size of the MAC is in the flags of B0, of which only the first piece knows; the open MAC's context keeps no trace.
+  // The size of the MAC is in the flags of B0, of which only the first piece knows; the open MAC's context keeps no
+  // trace.
   mac_bytes_ = first_ ? 2 * (context_[place::kCcmMac] >> 3 & 7) + 2 : 16;
   startup_clocks_ += block * static_cast<uint32_t>(final_piece_ + blocks_of(header_bytes_));
   return 0;

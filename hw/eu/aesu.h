@@ -1,28 +1,31 @@
 // AESU, functional: every AES mode of the unit, on OpenSSL's block cipher, CBC, CTR, OFB, CFB and GCM.
 //
-// Layout of the context for each mode: hw/regs/aesu.h. A context shorter than its mode's is filled up with zeros, as SEC 3.1
-// does [USP]. Keys: 16, 24 or 32 bytes (XCBC-MAC: 16), else KSE; XOR takes none.
+// Layout of the context for each mode: hw/regs/aesu.h. A context shorter than its mode's is filled up with zeros, as
+// SEC 3.1 does [USP]. Keys: 16, 24 or 32 bytes (XCBC-MAC: 16), else KSE; XOR takes none.
 //
-//   ECB, CBC, CTR, OFB, LRW   data a multiple of 16 bytes, else DSE; in CTR mode too (erratum "SEC6" [LX])
-//   CTR                       the counter's low e bits count, e the modulus exponent (128: with carry through all bytes)
-//   RDK                       the key register holds the last round key: no expansion before a decryption
-//   CBC-RBP                   CBC; of a last piece of n < 16 bytes, the first n bytes of E(last block of ciphertext, or IV) are added. ASSUMED:
-//                             that is what "residual block" means; DOCSIS and others do it this way. Context out: last whole block
-//   CFB-128, SRTP             any length; the last block may be short. ASSUMED: SRTP is CTR with the IV made by software
-//   LRW                       IEEE P1619 draft: C = E(P ^ T) ^ T, T = K2 * index in GF(2^128), big-endian; "no tweak": T = 0
-//   CMAC (SP 800-38B), XCBC-MAC (RFC 3566)    any length; no output but the MAC; with the check bit it is compared
-//   CCM (SP 800-38C), GCM (SP 800-38D)        any length; header() is the AAD; a nonce of any length but 0 for GCM
-//   XOR                       sources of equal size: all but the last through header(), one after the other, the last as data [T23]
+//   ECB, CBC, CTR, OFB, LRW  whole blocks of 16 bytes, else DSE; in CTR mode too (erratum "SEC6" [LX])
+//   CTR         the low e bits of the counter count, e the modulus exponent (128: carry through all bytes)
+//   RDK         the key register holds the last round key: no expansion before a decryption
+//   CBC-RBP     CBC; the bytes behind the last whole block are added to E(last ciphertext block, or IV). ASSUMED: this
+//   is
+//               what "residual block" means; DOCSIS and others do it this way. Context out: the last whole block
+//   CFB-128     any length; the last block may be short
+//   SRTP        the same. ASSUMED: CTR, with the IV made by software
+//   LRW         IEEE P1619 draft: C = E(P ^ T) ^ T, T = K2 * index in GF(2^128), big-endian; "no tweak": T = 0
+//   CMAC        (SP 800-38B), XCBC-MAC (RFC 3566): any length; no output but the MAC; with the check bit it is compared
+//   CCM         (SP 800-38C), GCM (SP 800-38D): any length; header() is the AAD; GCM's nonce of any length but 0
+//   XOR         sources of equal size: all but the last through header(), one after the other, the last as data [T23]
 //
-// ICV checks: the check modes compare with the ICV that came in (CCM: or with the one in the context), at most the size of
-// the MAC. ERRATUM: on SEC 3.1 a CMAC check with an ICV of less than 8 bytes fails, right or wrong [USP].
+// ICV checks: the check modes compare with the ICV that came in (CCM: or with the one in the context), at most the size
+// of the MAC. ERRATUM: on SEC 3.1 a CMAC check with an ICV of less than 8 bytes fails, right or wrong [USP].
 //
-// Which part has what: ECB, CBC, CTR and RDK all; CCM and SRTP from SEC 2.0; XOR where there is descriptor type 21; the rest from
-// SEC 3.0 [T23]. ASSUMED in part, since [T23]'s header serves 2.x and 3.x alike. What a part lacks raises ME.
+// Which part has what: ECB, CBC, CTR and RDK all; CCM and SRTP from SEC 2.0; XOR where there is descriptor type 21; the
+// rest from SEC 3.0 [T23]. ASSUMED in part, since [T23]'s header serves 2.x and 3.x alike. What a part lacks raises ME.
 //
-// Costs: one AES operation per block, CCM two (cipher and MAC). GCM's multiplier keeps up with the cipher. Before the data: key
-// expansion to decrypt (ECB, CBC, LRW without RDK); CMAC one block (subkeys), XCBC three; CCM B0, A0 and the AAD; GCM H, J0 and
-// the AAD; behind them GCM's block of lengths. XOR: one block load for each block of each source. All ASSUMED.
+// Costs: one AES operation per block, CCM two (cipher and MAC). GCM's multiplier keeps up with the cipher. Before the
+// data: key expansion to decrypt (ECB, CBC, LRW without RDK); CMAC one block (subkeys), XCBC three; CCM B0, A0 and the
+// AAD; GCM H, J0 and the AAD; behind them GCM's block of lengths. XOR: one block load for each block of each source.
+// All ASSUMED.
 //
 // UNMODELLED: IM with CMAC and XCBC (mode error, counted); a MAC in pieces goes by the chaining value as context.
 #pragma once

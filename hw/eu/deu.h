@@ -1,12 +1,10 @@
 // DEU, functional: DES and triple DES (EDE), ECB, CBC, CFB-64 and OFB-64, on OpenSSL.
 //
-// Keys: 8 bytes single, 16 (two-key, K3 = K1) or 24 bytes triple [T23], else KSE. Data a multiple of 8 bytes, else DSE, in the
-// stream modes too [T23]. Context: the IV, 8 bytes; out comes the last ciphertext block, for OFB the last block of key
-// stream: what continues the message.
-// Key parity: a byte of even parity raises KPE. On SEC 1 that stops the unit unless it is masked, as Linux does, whose test
-// vectors are right and fail otherwise [LXc dd3c0987f542]. ASSUMED: masked after reset on SEC 2.x/3.x (Linux masks
-// nothing there and the same vectors pass).
-// Mode bits above CM raise ME.
+// Keys: 8 bytes single, 16 (two-key, K3 = K1) or 24 bytes triple [T23], else KSE. Data a multiple of 8 bytes, else DSE,
+// in the stream modes too [T23]. Context: the IV, 8 bytes; out comes the last ciphertext block, for OFB the last block
+// of key stream: what continues the message. Key parity: a byte of even parity raises KPE. On SEC 1 that stops the unit
+// unless it is masked, as Linux does, whose test vectors are right and fail otherwise [LXc dd3c0987f542]. ASSUMED:
+// masked after reset on SEC 2.x/3.x (Linux masks nothing there and the same vectors pass). Mode bits above CM raise ME.
 #pragma once
 #include "hw/eu/cipher_cache.h"
 #include "hw/eu/execution_unit.h"

@@ -4,8 +4,8 @@
 //   MD5, SHA-1, SHA-224, SHA-256   8 words of 32 bits (MD5 uses 4, SHA-1 uses 5), then the 64-bit count: 0x28 bytes
 //   SHA-384, SHA-512               8 words of 64 bits, then the 64-bit count: 0x48 bytes
 //
-// [LX][T23] for the sizes. Bytes are in the order of the digest, so that the words of MD5 are little-endian [LX hands them to its
-// user unchanged]. ASSUMED: the count is in bits; software that is known only ever loads zero.
+// [LX][T23] for the sizes. Bytes are in the order of the digest, so that the words of MD5 are little-endian [LX hands
+// them to its user unchanged]. ASSUMED: the count is in bits; software that is known only ever loads zero.
 //
 // On OpenSSL's low-level functions, whose states are plain structs: EVP neither shows nor takes a chaining value.
 #pragma once

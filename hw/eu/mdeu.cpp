@@ -59,7 +59,8 @@ const Mdeu::HmacKey* Mdeu::hmac_key() {
   }
   HmacKey* const set = &keys_[(((h + static_cast<unsigned>(algorithm_)) * 0x9e3779b97f4a7c15ull) >> 59) * kWays];
   for (HmacKey* k = set; k < set + kWays; ++k)
-    if (k->used && k->algorithm == algorithm_ && k->key_bytes == key_bytes_ && !std::memcmp(k->key, key_.data(), key_bytes_))
+    if (k->used && k->algorithm == algorithm_ && k->key_bytes == key_bytes_ &&
+        !std::memcmp(k->key, key_.data(), key_bytes_))
       return k;
   HmacKey& k = set[victim_++ % kWays];
   k.used = true;
@@ -112,8 +113,8 @@ uint32_t Mdeu::prepare() {
   return 0;
 }
 
-/// Compressions besides those of the data blocks: in front what the key and the header fill, behind the data what the padding adds
-/// and the outer hash.
+/// Compressions besides those of the data blocks: in front what the key and the header fill, behind the data what the
+/// padding adds and the outer hash.
 void Mdeu::count_blocks(uint32_t preamble) {
   const uint32_t b = traits_.block_bytes;
   const uint64_t in_front = preamble + header_bytes_;

@@ -1,8 +1,8 @@
 // MDEU, functional: MD5, SHA-1, SHA-224/256 and SHA-384/512, plain, as HMAC and as SSL 3 MAC, on OpenSSL.
 //
-// One unit under two select codes. MDEU-A: SHA-1, SHA-256, MD5, SHA-224; MDEU-B (SEC 3.x): SHA-384, SHA-256, SHA-512, SHA-224
-// for the same two mode bits [T23]. ASSUMED: driven by software the unit takes the codes of MDEU-A, as nothing in the eight mode
-// bits tells the two apart; SHA-384/512 are then out of reach.
+// One unit under two select codes. MDEU-A: SHA-1, SHA-256, MD5, SHA-224; MDEU-B (SEC 3.x): SHA-384, SHA-256, SHA-512,
+// SHA-224 for the same two mode bits [T23]. ASSUMED: driven by software the unit takes the codes of MDEU-A, as nothing
+// in the eight mode bits tells the two apart; SHA-384/512 are then out of reach.
 //
 // A message may come in pieces, a descriptor each [LX]:
 //
@@ -12,18 +12,19 @@
 //   middle    0    1   0   0      -     state, count   state and count
 //   last      0    0   1   k      k     state, count   digest
 //
-// All but the last are whole blocks, else DSE. Neither CONT nor PD: the last piece of a message that software has padded;
-// whole blocks too, and state and count come out. Without INIT and without a context the state is all zeros: garbage, as
-// in hardware. The layout of the context is that of hw/eu/digest.h.
+// All but the last are whole blocks, else DSE. Neither CONT nor PD: the last piece of a message that software has
+// padded; whole blocks too, and state and count come out. Without INIT and without a context the state is all zeros:
+// garbage, as in hardware. The layout of the context is that of hw/eu/digest.h.
 //
 // HMAC: RFC 2104, the key at most one block, else KSE. INIT hashes the key block with the inner pad, PD the outer hash.
-// SMAC: RFC 6101 (secret and pad_1 before the message, the outer hash with pad_2 behind), MD5 and SHA-1 only; the secret has the size of the
-// digest, else KSE. ASSUMED throughout, [T23] gives only the bit's name: with SHA-1 the 60 bytes of secret and pad end inside a block, so
-// the first of several pieces has to fill up that block. CICV compares the digest with the ICV that came in.
+// SMAC: RFC 6101 (secret and pad_1 before the message, the outer hash with pad_2 behind), MD5 and SHA-1 only; the
+// secret has the size of the digest, else KSE. ASSUMED throughout, [T23] gives only the bit's name: with SHA-1 the 60
+// bytes of secret and pad end inside a block, so the first of several pieces has to fill up that block. CICV compares
+// the digest with the ICV that came in.
 //
-// Mode errors, ASSUMED: HMAC on a middle piece, CONT with PD, SMAC with HMAC or with SHA-2, CICV without PD, ALG values that a part lacks: codes of
-// MDEU-B where there is none, and before SEC 2.1 SHA-224, CICV and SMAC ([LX] starts SHA-224 in software there).
-// ERRATUM: SEC 1 does not pad an empty message [LX]; the digest of one is wrong.
+// Mode errors, ASSUMED: HMAC on a middle piece, CONT with PD, SMAC with HMAC or with SHA-2, CICV without PD, ALG values
+// that a part lacks: codes of MDEU-B where there is none, and before SEC 2.1 SHA-224, CICV and SMAC ([LX] starts
+// SHA-224 in software there). ERRATUM: SEC 1 does not pad an empty message [LX]; the digest of one is wrong.
 #pragma once
 #include "hw/eu/digest.h"
 #include "hw/eu/execution_unit.h"

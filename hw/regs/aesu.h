@@ -12,18 +12,19 @@
 //   CTR, SRTP           counter (16), modulus exponent e (8, default 128): only the low e bits count
 //   LRW                 index of the block (16), tweak key (16)
 //   CMAC, XCBC-MAC      in: chaining value, none for a whole message; out: the MAC
-//   CCM in              B0, or the open MAC (16); ICV as received, filled up with zeros (16); counter block A0 (16); modulus
-//                       exponent (8): 56 bytes
-//   CCM out             MAC before encryption, filled up with zeros (16); ICV, encrypting the encrypted one, decrypting the received
-//                       one decrypted (16); an open message: as CCM in
+//   CCM in              B0, or the open MAC (16); ICV as received, filled up with zeros (16); counter block A0 (16);
+//                       modulus exponent (8): 56 bytes
+//   CCM out             MAC before encryption, filled up with zeros (16); ICV: encrypting the encrypted one, decrypting
+//                       the received one decrypted (16); an open message: as CCM in
 //   GCM                 GHASH, or the MAC (16); J0 (16); next counter (16); bits of AAD (8); bits of text (8): 64 bytes
 //
 // CCM is the vendor's own test of SEC 2 [S2D]: 56 bytes in, 32 out, packet 1 of RFC 3610. The exponent's place in CTR
 // follows from it. ASSUMED: LRW, GCM, and the chaining value as context of the MACs.
 //
-// CCM and GCM in one descriptor have IM and FM set (0xb0, 0xb2; with the check 0xf0, 0xf2) [S2D]. IM takes B0 (GCM: the nonce) and starts, FM
-// closes the MAC. IM alone, neither, FM alone: first, middle and last piece, context out to context in; all but the last
-// are whole blocks. The additional data comes with the first, for CCM with its length in front as RFC 3610 encodes it.
+// CCM and GCM in one descriptor have IM and FM set (0xb0, 0xb2; with the check 0xf0, 0xf2) [S2D]. IM takes B0 (GCM: the
+// nonce) and starts, FM closes the MAC. IM alone, neither, FM alone: first, middle and last piece, context out to
+// context in; all but the last are whole blocks. The additional data comes with the first, for CCM with its length in
+// front as RFC 3610 encodes it.
 #pragma once
 #include "hw/regs/eu_common.h"
 
@@ -61,7 +62,7 @@ inline constexpr uint8_t kCcmCheck = 0xc0;
 inline constexpr uint8_t kGcmFinal = 0xa2;
 inline constexpr uint8_t kGcmCheck = 0xc2;
 inline constexpr uint8_t kXcbcMacCheck = 0xa4;
-inline constexpr uint8_t kCcmWhole = kCcm | kInitMac | kFinalMac;  // 0xb0 [S2D]
+inline constexpr uint8_t kCcmWhole = kCcm | kInitMac | kFinalMac;            // 0xb0 [S2D]
 inline constexpr uint8_t kCcmWholeCheck = kCcmCheck | kInitMac | kFinalMac;  // 0xf0 [S2D]
 inline constexpr uint8_t kGcmWhole = kGcm | kInitMac | kFinalMac;
 inline constexpr uint8_t kGcmWholeCheck = kGcmCheck | kInitMac | kFinalMac;
@@ -88,14 +89,12 @@ inline constexpr EnumName kAesuModeNames[] = {
 
 inline constexpr Field kAesuModeFields[] = {
     {.name = "ECM", .bits = lo(0xc0), .doc = "Extended cipher mode; with CM it names the algorithm."},
-    {.name = "FM", .bits = lo(0x20), .doc = "Final MAC (AUX2); CBC: residual block; CMAC and XCBC: check the ICV; LRW: no tweak."},
+    {.name = "FM",
+     .bits = lo(0x20),
+     .doc = "Final MAC (AUX2); CBC: residual block; CMAC and XCBC: check the ICV; LRW: no tweak."},
     {.name = "IM", .bits = lo(0x10), .doc = "Initial MAC (AUX1): CCM and GCM start a message."},
-    {.name = "RDK",
-     .bits = lo(0x08),
-     .doc = "Restore decrypt key: the key register holds the last round key."},
-    {.name = "CM",
-     .bits = lo(0x06),
-     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 OFB, 3 CTR when ECM is 0."},
+    {.name = "RDK", .bits = lo(0x08), .doc = "Restore decrypt key: the key register holds the last round key."},
+    {.name = "CM", .bits = lo(0x06), .doc = "Cipher mode: 0 ECB, 1 CBC, 2 OFB, 3 CTR when ECM is 0."},
     {.name = "ED", .bits = lo(0x01), .doc = "1 = encrypt."},
 };
 inline constexpr Register kAesuMode{

@@ -22,9 +22,7 @@ inline constexpr uint8_t kOfb64 = 0x0c;
 inline constexpr EnumName kDeuModeNames[] = {{0x00, "ECB"}, {0x04, "CBC"}, {0x08, "CFB-64"}, {0x0c, "OFB-64"}};
 
 inline constexpr Field kDeuModeFields[] = {
-    {.name = "CM",
-     .bits = lo(0x0c),
-     .doc = "Cipher mode: 0 ECB, 1 CBC, 2 CFB-64, 3 OFB-64."},
+    {.name = "CM", .bits = lo(0x0c), .doc = "Cipher mode: 0 ECB, 1 CBC, 2 CFB-64, 3 OFB-64."},
     {.name = "TS", .bits = lo(0x02), .doc = "1 = triple DES."},
     {.name = "ED", .bits = lo(0x01), .doc = "1 = encrypt."},
 };

@@ -28,7 +28,10 @@ struct Evp {
 std::string aes_name(const Bytes& key, const char* m) { return "AES-" + std::to_string(8 * key.size()) + "-" + m; }
 Bytes evp(const char* m, const Bytes& key, const Bytes& iv, const Bytes& in, bool encrypt) {
   Evp e;
-  EXPECT_EQ(EVP_CipherInit_ex(e.c.get(), EVP_get_cipherbyname(aes_name(key, m).c_str()), nullptr, key.data(), iv.empty() ? nullptr : iv.data(), encrypt), 1) << m;
+  EXPECT_EQ(EVP_CipherInit_ex(e.c.get(), EVP_get_cipherbyname(aes_name(key, m).c_str()), nullptr, key.data(),
+                              iv.empty() ? nullptr : iv.data(), encrypt),
+            1)
+      << m;
   EVP_CIPHER_CTX_set_padding(e.c.get(), 0);
   Bytes out(in.size() + 32);
   int n = 0, k = 0;
@@ -45,7 +48,8 @@ Sealed evp_gcm(const Bytes& key, const Bytes& iv, const Bytes& aad, const Bytes&
   Evp e;
   Sealed s{Bytes(in.size()), Bytes(16)};
   int n = 0;
-  EXPECT_EQ(EVP_EncryptInit_ex(e.c.get(), EVP_get_cipherbyname(aes_name(key, "GCM").c_str()), nullptr, nullptr, nullptr), 1);
+  EXPECT_EQ(
+      EVP_EncryptInit_ex(e.c.get(), EVP_get_cipherbyname(aes_name(key, "GCM").c_str()), nullptr, nullptr, nullptr), 1);
   EXPECT_EQ(EVP_CIPHER_CTX_ctrl(e.c.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(iv.size()), nullptr), 1);
   EXPECT_EQ(EVP_EncryptInit_ex(e.c.get(), nullptr, nullptr, key.data(), iv.data()), 1);
   if (!aad.empty()) {
@@ -64,7 +68,8 @@ Sealed evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& aad, const Byt
   Sealed s{Bytes(in.size()), Bytes(tag_bytes)};
   int n = 0;
   const uint8_t none = 0;
-  EXPECT_EQ(EVP_EncryptInit_ex(e.c.get(), EVP_get_cipherbyname(aes_name(key, "CCM").c_str()), nullptr, nullptr, nullptr), 1);
+  EXPECT_EQ(
+      EVP_EncryptInit_ex(e.c.get(), EVP_get_cipherbyname(aes_name(key, "CCM").c_str()), nullptr, nullptr, nullptr), 1);
   EXPECT_EQ(EVP_CIPHER_CTX_ctrl(e.c.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(nonce.size()), nullptr), 1);
   EXPECT_EQ(EVP_CIPHER_CTX_ctrl(e.c.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes), nullptr), 1);
   EXPECT_EQ(EVP_EncryptInit_ex(e.c.get(), nullptr, nullptr, key.data(), nonce.data()), 1);
@@ -72,7 +77,9 @@ Sealed evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& aad, const Byt
   if (!aad.empty()) {
     EXPECT_EQ(EVP_EncryptUpdate(e.c.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())), 1);
   }
-  EXPECT_EQ(EVP_EncryptUpdate(e.c.get(), in.empty() ? s.tag.data() : s.text.data(), &n, in.empty() ? &none : in.data(), static_cast<int>(in.size())), 1);
+  EXPECT_EQ(EVP_EncryptUpdate(e.c.get(), in.empty() ? s.tag.data() : s.text.data(), &n, in.empty() ? &none : in.data(),
+                              static_cast<int>(in.size())),
+            1);
   EXPECT_EQ(EVP_CIPHER_CTX_ctrl(e.c.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag_bytes), s.tag.data()), 1);
   return s;
 }
@@ -106,13 +113,19 @@ Bytes ccm_context(const Bytes& nonce, size_t text_bytes, bool aad, unsigned tag_
 Bytes ccm_aad(const Bytes& aad) {
   if (aad.empty()) return {};
   Bytes h;
-  if (aad.size() >= 0xff00) h = {0xff, 0xfe, static_cast<uint8_t>(aad.size() >> 24), static_cast<uint8_t>(aad.size() >> 16)};
+  if (aad.size() >= 0xff00)
+    h = {0xff, 0xfe, static_cast<uint8_t>(aad.size() >> 24), static_cast<uint8_t>(aad.size() >> 16)};
   h.push_back(static_cast<uint8_t>(aad.size() >> 8));
   h.push_back(static_cast<uint8_t>(aad.size()));
   return h + aad;
 }
-UnitJob ccm_job(bool encrypt, const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& in, unsigned tag_bytes) {
-  return {.mode = mode(kCcmWhole, encrypt), .key = key, .context = ccm_context(nonce, in.size(), !aad.empty(), tag_bytes), .header = ccm_aad(aad), .data = in};
+UnitJob ccm_job(bool encrypt, const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& in,
+                unsigned tag_bytes) {
+  return {.mode = mode(kCcmWhole, encrypt),
+          .key = key,
+          .context = ccm_context(nonce, in.size(), !aad.empty(), tag_bytes),
+          .header = ccm_aad(aad),
+          .data = in};
 }
 UnitJob gcm_job(bool encrypt, const Bytes& key, const Bytes& iv, const Bytes& aad, const Bytes& in) {
   return {.mode = mode(kGcmWhole, encrypt), .key = key, .nonce = iv, .header = aad, .data = in};
@@ -122,14 +135,18 @@ UnitJob gcm_job(bool encrypt, const Bytes& key, const Bytes& iv, const Bytes& aa
 
 TEST(AesuModes, NistOfbAndCfb) {
   const auto u = aesu();
-  for (const auto& [folder, m] : {std::pair{"ciphers/AES/OFB", kOfb}, std::pair{"ciphers/AES/CFB", kCfb128}, std::pair{"ciphers/AES/CBC", kCbc}}) {
+  for (const auto& [folder, m] : {std::pair{"ciphers/AES/OFB", kOfb}, std::pair{"ciphers/AES/CFB", kCfb128},
+                                  std::pair{"ciphers/AES/CBC", kCbc}}) {
     size_t seen = 0;
     for (const std::string& file : list_vectors(folder)) {
       if (m == kCfb128 && file.find("/CFB128") == std::string::npos) continue;
       for (const Vector& v : load_vectors(file)) {
         if (!v.has("KEY")) continue;
         const bool encrypt = v.encrypt();
-        const UnitResult r = run_unit(*u, {.mode = mode(m, encrypt), .key = v.bytes("KEY"), .context = v.bytes("IV"), .data = v.bytes(encrypt ? "PLAINTEXT" : "CIPHERTEXT")});
+        const UnitResult r = run_unit(*u, {.mode = mode(m, encrypt),
+                                           .key = v.bytes("KEY"),
+                                           .context = v.bytes("IV"),
+                                           .data = v.bytes(encrypt ? "PLAINTEXT" : "CIPHERTEXT")});
         ASSERT_EQ(to_hex(r.out), v.text(encrypt ? "CIPHERTEXT" : "PLAINTEXT")) << file;
         ++seen;
       }
@@ -148,7 +165,8 @@ TEST(AesuModes, OfbAndCfbChain) {
     const size_t first = 16 * (1 + r() % 8), second = 16 * (r() % 8) + (ofb ? 0 : r() % 16);
     const Bytes in = random_bytes(r, first + second);
     const uint8_t m = mode(ofb ? kOfb : kCfb128, encrypt);
-    const UnitResult a = run_unit(*u, {.mode = m, .key = key, .context = iv, .data = first_of(in, first), .split = static_cast<uint32_t>(round)});
+    const UnitResult a = run_unit(
+        *u, {.mode = m, .key = key, .context = iv, .data = first_of(in, first), .split = static_cast<uint32_t>(round)});
     ASSERT_EQ(a.context.size(), 16u);
     const UnitResult b = run_unit(*u, {.mode = m, .key = key, .context = a.context, .data = last_of(in, second)});
     EXPECT_EQ(a.out + b.out, evp(ofb ? "OFB" : "CFB", key, iv, in, encrypt)) << round;
@@ -163,7 +181,8 @@ TEST(AesuModes, SrtpIsCounterModeOfAnyLength) {
             "e03ead0935c95e80e166b16dd92b4eb4d23513162b02d0f72a43a2fe4a5f97ab41e95b3bb0a2e8dd477901e4fca894c0");
   for (size_t n = 1; n < 100; ++n) {
     const Bytes in = filler(n, 1);
-    const UnitResult r = run_unit(*u, {.mode = mode(kSrtp), .key = key, .context = iv, .data = in, .split = static_cast<uint32_t>(n)});
+    const UnitResult r =
+        run_unit(*u, {.mode = mode(kSrtp), .key = key, .context = iv, .data = in, .split = static_cast<uint32_t>(n)});
     EXPECT_EQ(r.out, evp("CTR", key, iv, in, true)) << n;
     EXPECT_EQ(load_be16(r.context.data() + 14), (n + 15) / 16) << "a partial block counts";
   }
@@ -174,7 +193,7 @@ TEST(AesuModes, CounterModulus) {
   const Bytes key = filler(16, 1);
   for (const unsigned e : {1u, 4u, 8u, 16u, 32u, 63u, 64u, 65u, 100u, 127u, 128u, 0u, 200u}) {
     Bytes context = Bytes(16, 0xff) + Bytes(8), in = filler(16 * 40, e);
-    context[3] = 0x7a;                    // bits above 100 are not all ones
+    context[3] = 0x7a;  // bits above 100 are not all ones
     context[15] = 0xfd;
     context[23] = static_cast<uint8_t>(e);
     const UnitResult r = run_unit(*u, {.mode = mode(kCtr), .key = key, .context = context, .data = in, .split = e});
@@ -218,18 +237,26 @@ TEST(AesuModes, ResidualBlock) {
 TEST(AesuModes, IeeeLrw) {
   // IEEE P1619 draft, LRW-32-AES-1 to 7.
   const char* const vectors[][4] = {
-      {"4562ac25f828176d4c268414b5680185", "258e2a05e73e9d03ee5a830ccc094c87", "00000000000000000000000000000001", "f1b273cd65a3df5fe95d489254634eb8"},
-      {"59704714f557478cd779e80f54887944", "0d48f0b7b15a53ea1caa6b29c2cafbaf", "00000000000000000000000000000002", "00c82bae95bbcde5274f0769b260e136"},
-      {"d82a9134b26a565030fe69e2377f9847", "cdf90b160c648fb6b00d0d1bae85871f", "00000000000000000000000200000000", "76322183ed8ff182f9596203690e5e01"},
-      {"0f6aeff8d3d2bb152583f73c1f012874cac6bc354d4a6554", "90ae61cf7baebdccade494c54a29ae70", "00000000000000000000000000000001", "9c0f152f55a2d8f0d67b8f9e2822bc41"},
-      {"8ad4ee102fbd81fff886ceac93c5adc6a01907c09df7bbdd", "5213b2b7f0ff11d8d608d0cd2eb1176f", "00000000000000000000000200000000", "d4276a7f14913d65c860480287e33406"},
-      {"f8d476ffd646ee6c2384cb1c77d6195dfef1a9f37bbc8d21a79c21f8cb900289", "a845348ec8c5b5f126f50e76fefd1b1e", "00000000000000000000000000000001", "bd06b8e1db98899ec498e491cf1c702b"},
-      {"fb7615b23d80891dd470980bc79584c8b2fb64ce6097878d17fce45a49e830b7", "6e7817e72d5e12d46064047af12f9e0c", "00000000000000000000000200000000", "5b908ec1abdd675f3d698a9553c89ce5"},
+      {"4562ac25f828176d4c268414b5680185", "258e2a05e73e9d03ee5a830ccc094c87", "00000000000000000000000000000001",
+       "f1b273cd65a3df5fe95d489254634eb8"},
+      {"59704714f557478cd779e80f54887944", "0d48f0b7b15a53ea1caa6b29c2cafbaf", "00000000000000000000000000000002",
+       "00c82bae95bbcde5274f0769b260e136"},
+      {"d82a9134b26a565030fe69e2377f9847", "cdf90b160c648fb6b00d0d1bae85871f", "00000000000000000000000200000000",
+       "76322183ed8ff182f9596203690e5e01"},
+      {"0f6aeff8d3d2bb152583f73c1f012874cac6bc354d4a6554", "90ae61cf7baebdccade494c54a29ae70",
+       "00000000000000000000000000000001", "9c0f152f55a2d8f0d67b8f9e2822bc41"},
+      {"8ad4ee102fbd81fff886ceac93c5adc6a01907c09df7bbdd", "5213b2b7f0ff11d8d608d0cd2eb1176f",
+       "00000000000000000000000200000000", "d4276a7f14913d65c860480287e33406"},
+      {"f8d476ffd646ee6c2384cb1c77d6195dfef1a9f37bbc8d21a79c21f8cb900289", "a845348ec8c5b5f126f50e76fefd1b1e",
+       "00000000000000000000000000000001", "bd06b8e1db98899ec498e491cf1c702b"},
+      {"fb7615b23d80891dd470980bc79584c8b2fb64ce6097878d17fce45a49e830b7", "6e7817e72d5e12d46064047af12f9e0c",
+       "00000000000000000000000200000000", "5b908ec1abdd675f3d698a9553c89ce5"},
   };
   const auto u = aesu();
   const Bytes text = from_hex("30313233343536373839414243444546");
   for (const auto& v : vectors) {
-    const UnitJob j{.mode = mode(kLrw, true), .key = from_hex(v[0]), .context = from_hex(v[2]) + from_hex(v[1]), .data = text};
+    const UnitJob j{
+        .mode = mode(kLrw, true), .key = from_hex(v[0]), .context = from_hex(v[2]) + from_hex(v[1]), .data = text};
     EXPECT_EQ(to_hex(run_unit(*u, j).out), v[3]);
     UnitJob back = j;
     back.mode = mode(kLrw);
@@ -240,12 +267,15 @@ TEST(AesuModes, IeeeLrw) {
 
 TEST(AesuModes, LrwGoesOnFromBlockToBlock) {
   const auto u = aesu();
-  for (const char* start : {"00000000000000000000000000000000", "000000000000000000000000000000fe", "0000000000000000ffffffffffffffff", "fffffffffffffffffffffffffffffffd"}) {
+  for (const char* start : {"00000000000000000000000000000000", "000000000000000000000000000000fe",
+                            "0000000000000000ffffffffffffffff", "fffffffffffffffffffffffffffffffd"}) {
     const Bytes key = filler(16, 1), tweak_key = filler(16, 2), in = filler(16 * 9, 3);
-    const UnitResult all = run_unit(*u, {.mode = mode(kLrw, true), .key = key, .context = from_hex(start) + tweak_key, .data = in, .split = 5});
+    const UnitResult all = run_unit(
+        *u, {.mode = mode(kLrw, true), .key = key, .context = from_hex(start) + tweak_key, .data = in, .split = 5});
     Bytes context = from_hex(start) + tweak_key, out;
     for (size_t at = 0; at < in.size(); at += 16) {  // block by block: each starts with a multiplication of its own
-      const UnitResult one = run_unit(*u, {.mode = mode(kLrw, true), .key = key, .context = context, .data = part_of(in, at, 16)});
+      const UnitResult one =
+          run_unit(*u, {.mode = mode(kLrw, true), .key = key, .context = context, .data = part_of(in, at, 16)});
       out = out + one.out;
       ASSERT_EQ(one.context.size(), 32u);
       context = one.context;
@@ -254,7 +284,8 @@ TEST(AesuModes, LrwGoesOnFromBlockToBlock) {
     EXPECT_EQ(all.context, context) << start;
   }
   const Bytes in = filler(64, 1), key = filler(16, 2);
-  EXPECT_EQ(run_unit(*u, {.mode = mode(kLrwNoTweak, true), .key = key, .context = filler(32, 3), .data = in}).out, evp("ECB", key, {}, in, true));
+  EXPECT_EQ(run_unit(*u, {.mode = mode(kLrwNoTweak, true), .key = key, .context = filler(32, 3), .data = in}).out,
+            evp("ECB", key, {}, in, true));
 }
 
 // ---- RDK ----
@@ -277,7 +308,8 @@ TEST(AesuModes, LastRoundKey) {
     for (int i = 0; i < 4 * (schedule.rounds + 1); ++i) {
       Bytes w(4);
       store_be32(w.data(), schedule.rd_key[i]);
-      if (std::memcmp(schedule.rd_key, key.data(), 16) == 0) std::memcpy(w.data(), &schedule.rd_key[i], 4);  // OpenSSL's assembler keeps bytes
+      if (std::memcmp(schedule.rd_key, key.data(), 16) == 0)
+        std::memcpy(w.data(), &schedule.rd_key[i], 4);  // OpenSSL's assembler keeps bytes
       words = words + w;
     }
     EXPECT_EQ(Bytes(last, last + n), last_of(words, n));
@@ -296,12 +328,15 @@ TEST(AesuModes, RdkDecryptsWithoutExpansion) {
       Bytes last(key_bytes);
       hw::aes_last_round_key(key.data(), static_cast<uint32_t>(key_bytes), last.data());
       const UnitResult plain = run_unit(*u, {.mode = m, .key = key, .context = context, .data = in});
-      const UnitResult rdk = run_unit(*u, {.mode = static_cast<uint8_t>(m | kRdk), .key = last, .context = context, .data = in});
+      const UnitResult rdk =
+          run_unit(*u, {.mode = static_cast<uint8_t>(m | kRdk), .key = last, .context = context, .data = in});
       EXPECT_EQ(rdk.out, plain.out);
       EXPECT_EQ(plain.startup_clocks, 6 + key_bytes / 4);
       EXPECT_EQ(rdk.startup_clocks, 0u);
-      const UnitResult forward = run_unit(*u, {.mode = static_cast<uint8_t>(m | kRdk | kEncrypt), .key = key, .context = context, .data = in});
-      EXPECT_EQ(forward.out, run_unit(*u, {.mode = mode(m, true), .key = key, .context = context, .data = in}).out) << "nothing to restore for encryption";
+      const UnitResult forward =
+          run_unit(*u, {.mode = static_cast<uint8_t>(m | kRdk | kEncrypt), .key = key, .context = context, .data = in});
+      EXPECT_EQ(forward.out, run_unit(*u, {.mode = mode(m, true), .key = key, .context = context, .data = in}).out)
+          << "nothing to restore for encryption";
     }
 }
 
@@ -340,7 +375,8 @@ TEST(AesuModes, RfcXcbc) {
       {Bytes(1000), "f0dafee895db30253761103b5d84528f"},
   };
   for (const auto& [m, mac] : vectors)
-    for (const uint32_t split : {0u, 7u}) EXPECT_EQ(to_hex(run_unit(*u, {.mode = kXcbcMac, .key = key, .data = m, .split = split}).icv), mac);
+    for (const uint32_t split : {0u, 7u})
+      EXPECT_EQ(to_hex(run_unit(*u, {.mode = kXcbcMac, .key = key, .data = m, .split = split}).icv), mac);
 }
 
 TEST(AesuModes, CmacEqualsOpenssl) {
@@ -398,7 +434,8 @@ TEST(AesuModes, ShortCmacCheckFailsOnSec31) {
       EXPECT_EQ(r.error, right ? 0 : ee::kIce);
       j.received = mac;
       j.icv_bytes = size;
-      EXPECT_EQ(run_unit(*u, j).verdict, right ? IntegrityCheck::Pass : IntegrityCheck::Fail) << "by the ICV size register";
+      EXPECT_EQ(run_unit(*u, j).verdict, right ? IntegrityCheck::Pass : IntegrityCheck::Fail)
+          << "by the ICV size register";
     }
 }
 
@@ -409,16 +446,24 @@ TEST(AesuModes, VendorsCcmExample) {
   const auto u = aesu("mpc8548");
   const Bytes key = from_hex("c0c1c2c3c4c5c6c7c8c9cacbcccdcecf");
   const Bytes context = from_hex(
-      "5900000003020100a0a1a2a3a4a50017" "17e8d12cfdf926e00000000000000000"
-      "0100000003020100a0a1a2a3a4a50000" "0000000000000010");
-  const Bytes aad = from_hex("0008000102030405060700000000 0000"), cipher = from_hex("588c979a61c663d2f066d0c2c0f989806d5f6b61dac384");
+      "5900000003020100a0a1a2a3a4a50017"
+      "17e8d12cfdf926e00000000000000000"
+      "0100000003020100a0a1a2a3a4a50000"
+      "0000000000000010");
+  const Bytes aad = from_hex("0008000102030405060700000000 0000"),
+              cipher = from_hex("588c979a61c663d2f066d0c2c0f989806d5f6b61dac384");
   for (const uint8_t m : {kCcmWhole, kCcmWholeCheck}) {
     const UnitResult r = run_unit(*u, {.mode = m, .key = key, .context = context, .header = aad, .data = cipher});
     EXPECT_EQ(to_hex(r.out), "08090a0b0c0d0e0f101112131415161718191a1b1c1d1e");
-    EXPECT_EQ(to_hex(first_of(r.context, place::kCcmOutBytes)), "2dc697e411ca83a800000000000000002dc697e411ca83a80000000000000000");
+    EXPECT_EQ(to_hex(first_of(r.context, place::kCcmOutBytes)),
+              "2dc697e411ca83a800000000000000002dc697e411ca83a80000000000000000");
     EXPECT_EQ(r.verdict, m == kCcmWhole ? IntegrityCheck::None : IntegrityCheck::Pass);
   }
-  UnitJob j{.mode = mode(kCcmWhole, true), .key = key, .context = context, .header = aad, .data = from_hex("08090a0b0c0d0e0f101112131415161718191a1b1c1d1e")};
+  UnitJob j{.mode = mode(kCcmWhole, true),
+            .key = key,
+            .context = context,
+            .header = aad,
+            .data = from_hex("08090a0b0c0d0e0f101112131415161718191a1b1c1d1e")};
   std::fill(j.context.begin() + 16, j.context.begin() + 32, uint8_t{0});
   const UnitResult e = run_unit(*u, j);
   EXPECT_EQ(e.out, cipher);
@@ -426,7 +471,8 @@ TEST(AesuModes, VendorsCcmExample) {
   EXPECT_EQ(to_hex(first_of(e.context, 32)), "2dc697e411ca83a8000000000000000017e8d12cfdf926e00000000000000000");
 }
 
-/// Every record of a CCM file with what was said before it: lengths in sections or by themselves, key and nonce for several.
+/// Every record of a CCM file with what was said before it: lengths in sections or by themselves, key and nonce for
+/// several.
 template <class F>
 size_t each_ccm(const std::string& file, F&& f) {
   std::map<std::string, std::string> now;
@@ -446,7 +492,8 @@ size_t each_ccm(const std::string& file, F&& f) {
     if (!v.has("CT")) continue;
     const auto number = [&](const char* name) { return static_cast<size_t>(std::stoul(now.at(name))); };
     const bool pass = now.count("RESULT") == 0 || now.at("RESULT").substr(0, 4) == "Pass";
-    Bytes aad = from_hex(now.at("ADATA")), ct = from_hex(now.at("CT")), pt = now.count("PAYLOAD") ? from_hex(now.at("PAYLOAD")) : Bytes{};
+    Bytes aad = from_hex(now.at("ADATA")), ct = from_hex(now.at("CT")),
+          pt = now.count("PAYLOAD") ? from_hex(now.at("PAYLOAD")) : Bytes{};
     aad.resize(number("ALEN"));
     if (pass) pt.resize(number("PLEN"));
     f(from_hex(now.at("KEY")), from_hex(now.at("NONCE")), aad, pt, ct, static_cast<unsigned>(number("TLEN")), pass);
@@ -462,7 +509,8 @@ TEST(AesuModes, NistCcm) {
     for (const char* bits : {"128", "192", "256"}) {
       size_t passed = 0, failed = 0;
       const std::string file = std::string("ciphers/AES/CCM/") + kind + bits + ".rsp";
-      const size_t seen = each_ccm(file, [&](const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& pt, const Bytes& ct, unsigned tag_bytes, bool pass) {
+      const size_t seen = each_ccm(file, [&](const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& pt,
+                                             const Bytes& ct, unsigned tag_bytes, bool pass) {
         const Bytes text = first_of(ct, ct.size() - tag_bytes), tag = last_of(ct, tag_bytes);
         if (pass) {
           const UnitResult e = run_unit(*u, ccm_job(true, key, nonce, aad, pt, tag_bytes));
@@ -494,7 +542,8 @@ TEST(AesuModes, CcmEqualsOpenssl) {
   std::mt19937 r(seed);
   const auto u = aesu();
   for (int round = 0; round < 2000; ++round) {
-    const Bytes key = random_bytes(r, 16 + 8 * (r() % 3)), nonce = random_bytes(r, 7 + r() % 7), aad = random_bytes(r, r() % 3 ? r() % 60 : 0), in = random_bytes(r, r() % 4 ? r() % 300 : r() % 33);
+    const Bytes key = random_bytes(r, 16 + 8 * (r() % 3)), nonce = random_bytes(r, 7 + r() % 7),
+                aad = random_bytes(r, r() % 3 ? r() % 60 : 0), in = random_bytes(r, r() % 4 ? r() % 300 : r() % 33);
     const auto tag = static_cast<unsigned>(4 + 2 * (r() % 7));
     const Sealed want = evp_ccm(key, nonce, aad, in, tag);
     UnitJob j = ccm_job(true, key, nonce, aad, in, tag);
@@ -535,7 +584,8 @@ TEST(AesuModes, NistGcm) {
         const bool pass = v.has("PT");
         const Bytes tag = v.bytes("TAG");
         if (pass) {
-          const UnitResult e = run_unit(*u, gcm_job(true, v.bytes("KEY"), v.bytes("IV"), v.bytes("AAD"), v.bytes("PT")));
+          const UnitResult e =
+              run_unit(*u, gcm_job(true, v.bytes("KEY"), v.bytes("IV"), v.bytes("AAD"), v.bytes("PT")));
           ASSERT_EQ(to_hex(e.out), v.text("CT"));
           ASSERT_EQ(first_of(e.icv, tag.size()), tag);
         }
@@ -563,7 +613,8 @@ TEST(AesuModes, GcmEqualsOpenssl) {
   std::mt19937 r(seed);
   const auto u = aesu();
   for (int round = 0; round < 2000; ++round) {
-    const Bytes key = random_bytes(r, 16 + 8 * (r() % 3)), iv = random_bytes(r, r() % 2 ? 12 : 1 + r() % 60), aad = random_bytes(r, r() % 3 ? r() % 100 : 0), in = random_bytes(r, r() % 4 ? r() % 600 : r() % 33);
+    const Bytes key = random_bytes(r, 16 + 8 * (r() % 3)), iv = random_bytes(r, r() % 2 ? 12 : 1 + r() % 60),
+                aad = random_bytes(r, r() % 3 ? r() % 100 : 0), in = random_bytes(r, r() % 4 ? r() % 600 : r() % 33);
     const Sealed want = evp_gcm(key, iv, aad, in);
     UnitJob j = gcm_job(true, key, iv, aad, in);
     j.split = r() % 3 ? static_cast<uint32_t>(r()) : 0;
@@ -605,7 +656,8 @@ TEST(AesuModes, AeadInPieces) {
   for (const bool gcm : {true, false})
     for (const bool encrypt : {true, false})
       for (int round = 0; round < 60; ++round) {
-        const Bytes key = random_bytes(r, 16 + 8 * (r() % 3)), nonce = random_bytes(r, gcm && r() % 2 ? 20 : 12), aad = random_bytes(r, r() % 40);
+        const Bytes key = random_bytes(r, 16 + 8 * (r() % 3)), nonce = random_bytes(r, gcm && r() % 2 ? 20 : 12),
+                    aad = random_bytes(r, r() % 40);
         const size_t f = 16 * (r() % 5), mid = 16 * (r() % 5), last = r() % 40;
         const Bytes plain = random_bytes(r, f + mid + last);
         const Sealed s = gcm ? evp_gcm(key, nonce, aad, plain) : evp_ccm(key, nonce, aad, plain, 16);
@@ -613,13 +665,21 @@ TEST(AesuModes, AeadInPieces) {
         const uint8_t m = mode(gcm ? kGcm : kCcm, encrypt);
         UnitJob j{.mode = static_cast<uint8_t>(m | kInitMac), .key = key, .data = first_of(in, f)};
         j.header = gcm ? aad : ccm_aad(aad);
-        if (gcm) j.nonce = nonce;
-        else j.context = ccm_context(nonce, plain.size(), !aad.empty(), 16);
+        if (gcm)
+          j.nonce = nonce;
+        else
+          j.context = ccm_context(nonce, plain.size(), !aad.empty(), 16);
         UnitResult a = run_unit(*u, j);
         ASSERT_EQ(a.begin_error | a.error, 0u);
         ASSERT_EQ(a.icv.size(), 0u) << "open";
         const UnitResult b = run_unit(*u, {.mode = m, .key = key, .context = a.context, .data = part_of(in, f, mid)});
-        UnitJob end{.mode = static_cast<uint8_t>(m | kFinalMac | (encrypt ? 0 : gcm ? kGcmCheck : kCcmCheck)), .key = key, .context = b.context, .data = last_of(in, last)};
+        UnitJob end{.mode = static_cast<uint8_t>(m | kFinalMac |
+                                                 (encrypt ? 0
+                                                  : gcm   ? kGcmCheck
+                                                          : kCcmCheck)),
+                    .key = key,
+                    .context = b.context,
+                    .data = last_of(in, last)};
         if (!encrypt) end.received = s.tag;
         const UnitResult c = run_unit(*u, end);
         ASSERT_EQ(a.out + b.out + c.out, encrypt ? s.text : plain) << gcm << encrypt << round;
@@ -719,13 +779,18 @@ INSTANTIATE_TEST_SUITE_P(Each, AesuError, testing::ValuesIn(kBad), testing::Prin
 TEST_P(AesuError, StopsBeforeDataMoves) {
   const Bad& b = GetParam();
   const auto u = aesu();
-  const UnitJob j{.mode = static_cast<uint8_t>(b.mode), .key = filler(b.key_bytes, 1), .context = filler(56, 2), .nonce = filler(b.nonce_bytes, 3), .data = filler(b.data_bytes, 4)};
+  const UnitJob j{.mode = static_cast<uint8_t>(b.mode),
+                  .key = filler(b.key_bytes, 1),
+                  .context = filler(56, 2),
+                  .nonce = filler(b.nonce_bytes, 3),
+                  .data = filler(b.data_bytes, 4)};
   EXPECT_EQ(run_unit(*u, j).begin_error, b.bit);
   EXPECT_EQ(u->interrupt_status(), b.bit);
   u->reset_for_channel();
   EXPECT_EQ(u->interrupt_status(), 0u);
   const Bytes key = filler(16, 1), in = filler(32, 2);
-  EXPECT_EQ(run_unit(*u, {.mode = mode(kEcb, true), .key = key, .data = in}).out, evp("ECB", key, {}, in, true)) << "and works again";
+  EXPECT_EQ(run_unit(*u, {.mode = mode(kEcb, true), .key = key, .data = in}).out, evp("ECB", key, {}, in, true))
+      << "and works again";
 }
 
 TEST(AesuModes, Generations) {
@@ -734,17 +799,26 @@ TEST(AesuModes, Generations) {
     bool in1, in20, in21, in3;
   };
   const Row rows[] = {
-      {kEcb, true, true, true, true},      {kCbc, true, true, true, true},       {kCtr, true, true, true, true},
-      {kCbc | kRdk, true, true, true, true}, {kCcmWhole, false, true, true, true}, {kCcmWholeCheck, false, true, true, true},
-      {kSrtp, false, true, true, true},    {kXor, false, false, true, true},     {kCbcRbp, false, false, false, true},
-      {kOfb, false, false, false, true},   {kCfb128, false, false, false, true}, {kLrw, false, false, false, true},
-      {kCmac, false, false, false, true},  {kXcbcMac, false, false, false, true}, {kGcmWhole, false, false, false, true},
+      {kEcb, true, true, true, true},         {kCbc, true, true, true, true},
+      {kCtr, true, true, true, true},         {kCbc | kRdk, true, true, true, true},
+      {kCcmWhole, false, true, true, true},   {kCcmWholeCheck, false, true, true, true},
+      {kSrtp, false, true, true, true},       {kXor, false, false, true, true},
+      {kCbcRbp, false, false, false, true},   {kOfb, false, false, false, true},
+      {kCfb128, false, false, false, true},   {kLrw, false, false, false, true},
+      {kCmac, false, false, false, true},     {kXcbcMac, false, false, false, true},
+      {kGcmWhole, false, false, false, true},
   };
   for (const Row& row : rows)
-    for (const auto& [part, has] : {std::pair{"mpc885", row.in1}, std::pair{"mpc8272", row.in1}, std::pair{"mpc8349", row.in20}, std::pair{"mpc8548", row.in21},
-                                    std::pair{"mpc8323", row.in21}, std::pair{"mpc8572", row.in3}, std::pair{"mpc8315", row.in3}, std::pair{"p2020", row.in3}}) {
+    for (const auto& [part, has] :
+         {std::pair{"mpc885", row.in1}, std::pair{"mpc8272", row.in1}, std::pair{"mpc8349", row.in20},
+          std::pair{"mpc8548", row.in21}, std::pair{"mpc8323", row.in21}, std::pair{"mpc8572", row.in3},
+          std::pair{"mpc8315", row.in3}, std::pair{"p2020", row.in3}}) {
       const auto u = aesu(part);
-      const UnitResult r = run_unit(*u, {.mode = row.mode, .key = filler(16, 1), .context = Bytes(56), .nonce = filler(12, 2), .data = filler(32, 3)});
+      const UnitResult r = run_unit(*u, {.mode = row.mode,
+                                         .key = filler(16, 1),
+                                         .context = Bytes(56),
+                                         .nonce = filler(12, 2),
+                                         .data = filler(32, 3)});
       EXPECT_EQ(r.begin_error, has ? 0 : ee::kMe) << int{row.mode} << " " << part;
     }
 }

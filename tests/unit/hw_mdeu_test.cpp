@@ -1,5 +1,5 @@
-// The MDEU against NIST and RFC vectors and OpenSSL's EVP, in one piece and cut at every block; its context, its costs, its
-// errors, and the same by register access.
+// The MDEU against NIST and RFC vectors and OpenSSL's EVP, in one piece and cut at every block; its context, its costs,
+// its errors, and the same by register access.
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -22,10 +22,10 @@ struct Algorithm {
   unsigned steps;
 };
 const Algorithm kAlgorithms[] = {
-    {"MD5", Eu::MdeuA, kMd5, 64, 16, 0x28, 64},           {"SHA1", Eu::MdeuA, kSha1, 64, 20, 0x28, 80},
-    {"SHA224", Eu::MdeuA, kSha224, 64, 28, 0x28, 64},     {"SHA256", Eu::MdeuA, kSha256, 64, 32, 0x28, 64},
-    {"SHA224", Eu::MdeuB, kSha224, 64, 28, 0x28, 64},     {"SHA256", Eu::MdeuB, kSha256, 64, 32, 0x28, 64},
-    {"SHA384", Eu::MdeuB, kSha384, 128, 48, 0x48, 80},    {"SHA512", Eu::MdeuB, kSha512, 128, 64, 0x48, 80},
+    {"MD5", Eu::MdeuA, kMd5, 64, 16, 0x28, 64},        {"SHA1", Eu::MdeuA, kSha1, 64, 20, 0x28, 80},
+    {"SHA224", Eu::MdeuA, kSha224, 64, 28, 0x28, 64},  {"SHA256", Eu::MdeuA, kSha256, 64, 32, 0x28, 64},
+    {"SHA224", Eu::MdeuB, kSha224, 64, 28, 0x28, 64},  {"SHA256", Eu::MdeuB, kSha256, 64, 32, 0x28, 64},
+    {"SHA384", Eu::MdeuB, kSha384, 128, 48, 0x48, 80}, {"SHA512", Eu::MdeuB, kSha512, 128, 64, 0x48, 80},
 };
 
 Bytes evp(const char* name, const Bytes& m) {
@@ -39,14 +39,16 @@ Bytes evp_hmac(const char* name, const Bytes& key, const Bytes& m) {
   Bytes out(64);
   unsigned n = 0;
   const uint8_t none = 0;
-  EXPECT_NE(HMAC(EVP_get_digestbyname(name), key.empty() ? &none : key.data(), static_cast<int>(key.size()), m.data(), m.size(),
-                 out.data(), &n), nullptr);
+  EXPECT_NE(HMAC(EVP_get_digestbyname(name), key.empty() ? &none : key.data(), static_cast<int>(key.size()), m.data(),
+                 m.size(), out.data(), &n),
+            nullptr);
   out.resize(n);
   return out;
 }
 /// The whole message as one descriptor.
 UnitJob one(const Algorithm& a, const Bytes& m, const Bytes& key = {}, bool hmac = false) {
-  return {.mode = static_cast<uint8_t>(a.bits | kInit | kPad | (hmac ? kHmac : 0)), .code = a.code, .key = key, .data = m};
+  return {
+      .mode = static_cast<uint8_t>(a.bits | kInit | kPad | (hmac ? kHmac : 0)), .code = a.code, .key = key, .data = m};
 }
 std::unique_ptr<hw::ExecutionUnit> mdeu(std::string_view part = "p2020") { return unit_of(part, Eu::MdeuA); }
 
@@ -82,7 +84,7 @@ TEST(Mdeu, NistAndRfcHashes) {
 
 TEST(Mdeu, RfcHmacs) {
   const auto u = mdeu();
-  const std::pair<unsigned, const char*> files[] = {{0, "HMAC/rfc-2202-md5.txt"}, {1, "HMAC/rfc-2202-sha1.txt"},
+  const std::pair<unsigned, const char*> files[] = {{0, "HMAC/rfc-2202-md5.txt"},    {1, "HMAC/rfc-2202-sha1.txt"},
                                                     {2, "HMAC/rfc-4231-sha224.txt"}, {3, "HMAC/rfc-4231-sha256.txt"},
                                                     {6, "HMAC/rfc-4231-sha384.txt"}, {7, "HMAC/rfc-4231-sha512.txt"}};
   for (const auto& [i, file] : files) {
@@ -114,31 +116,43 @@ TEST(Mdeu, RfcHmacs) {
 TEST(Mdeu, EdgeLengthsEqualOpenssl) {
   const auto u = mdeu();
   for (const Algorithm& a : kAlgorithms)
-    for (const size_t n : {0u, 1u, 55u, 56u, 57u, 63u, 64u, 65u, 111u, 112u, 113u, 119u, 120u, 127u, 128u, 129u, 239u, 240u, 255u, 256u, 4096u})
+    for (const size_t n : {0u,   1u,   55u,  56u,  57u,  63u,  64u,  65u,  111u, 112u, 113u,
+                           119u, 120u, 127u, 128u, 129u, 239u, 240u, 255u, 256u, 4096u})
       for (const size_t key_bytes : {0u, 1u, 20u, 63u, 64u, 128u}) {
         if (key_bytes > a.block) continue;
         const Bytes m = filler(n, 1), key = filler(key_bytes, 2);
         EXPECT_EQ(run_unit(*u, one(a, m)).icv, evp(a.name, m)) << a.name << n;
-        EXPECT_EQ(run_unit(*u, one(a, m, key, true)).icv, evp_hmac(a.name, key, m)) << a.name << n << " key " << key_bytes;
+        EXPECT_EQ(run_unit(*u, one(a, m, key, true)).icv, evp_hmac(a.name, key, m))
+            << a.name << n << " key " << key_bytes;
       }
 }
 
 /// First, middle and last piece with cuts behind `first` and `middle` blocks.
-Bytes pieces(hw::ExecutionUnit& u, const Algorithm& a, const Bytes& m, size_t first, size_t middle, const Bytes& key, bool hmac) {
+Bytes pieces(hw::ExecutionUnit& u, const Algorithm& a, const Bytes& m, size_t first, size_t middle, const Bytes& key,
+             bool hmac) {
   const auto h = static_cast<uint8_t>(hmac ? kHmac : 0);
   const size_t f = first * a.block, mid = middle * a.block;
-  UnitResult r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | h), .code = a.code, .key = key, .data = first_of(m, f)});
+  UnitResult r = run_unit(
+      u,
+      {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | h), .code = a.code, .key = key, .data = first_of(m, f)});
   EXPECT_EQ(r.begin_error | r.error, 0u);
   EXPECT_EQ(r.context.size(), a.context);
   EXPECT_EQ(r.icv.size(), 0u) << "an open hash has no ICV";
   // Another message in between: nothing may stay in the unit.
   run_unit(u, one(a, filler(77, 99), filler(10, 98), hmac));
   if (mid) {
-    r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kCont), .code = a.code, .context = r.context, .data = part_of(m, f, mid)});
+    r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kCont),
+                     .code = a.code,
+                     .context = r.context,
+                     .data = part_of(m, f, mid)});
     EXPECT_EQ(r.begin_error | r.error, 0u);
     run_unit(u, one(a, filler(77, 99), filler(10, 98), hmac));
   }
-  r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kPad | h), .code = a.code, .key = key, .context = r.context, .data = part_of(m, f + mid, m.size() - f - mid)});
+  r = run_unit(u, {.mode = static_cast<uint8_t>(a.bits | kPad | h),
+                   .code = a.code,
+                   .key = key,
+                   .context = r.context,
+                   .data = part_of(m, f + mid, m.size() - f - mid)});
   EXPECT_EQ(r.begin_error | r.error, 0u);
   EXPECT_EQ(r.context.size(), a.digest);
   EXPECT_EQ(r.context, r.icv);
@@ -162,8 +176,12 @@ TEST(Mdeu, ContextIsStateInDigestOrderAndCountInBits) {
   const auto u = mdeu();
   for (const Algorithm& a : kAlgorithms) {
     for (const bool hmac : {false, true}) {
-      const UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | (hmac ? kHmac : 0)), .code = a.code, .key = filler(16, 1), .data = filler(3 * a.block, 2)});
-      EXPECT_EQ(load_be64(r.context.data() + r.context.size() - 8), 8u * a.block * (hmac ? 4 : 3)) << a.name << ": the key block counts";
+      const UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | (hmac ? kHmac : 0)),
+                                         .code = a.code,
+                                         .key = filler(16, 1),
+                                         .data = filler(3 * a.block, 2)});
+      EXPECT_EQ(load_be64(r.context.data() + r.context.size() - 8), 8u * a.block * (hmac ? 4 : 3))
+          << a.name << ": the key block counts";
     }
     // A message that software has padded: the state behind its last block is the digest.
     Bytes m = filler(100, 5);
@@ -174,7 +192,8 @@ TEST(Mdeu, ContextIsStateInDigestOrderAndCountInBits) {
     Bytes length(8);
     store_be64(length.data(), 800);
     if (md5) std::reverse(length.begin(), length.end());
-    const UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit), .code = a.code, .data = m + length});
+    const UnitResult r =
+        run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit), .code = a.code, .data = m + length});
     EXPECT_EQ(r.context.size(), a.context);
     EXPECT_EQ(first_of(r.context, a.digest), want) << a.name;
   }
@@ -227,7 +246,8 @@ TEST(Mdeu, RandomMessagesInRandomPieces) {
     const Bytes m = random_bytes(r, r() % 1500), key = random_bytes(r, r() % (a.block + 1));
     UnitJob j = one(a, m, key, r() & 1);
     j.split = static_cast<uint32_t>(r() | 1);
-    ASSERT_EQ(run_unit(*u, j).icv, j.mode & kHmac ? evp_hmac(a.name, key, m) : evp(a.name, m)) << "seed " << seed << " round " << round;
+    ASSERT_EQ(run_unit(*u, j).icv, j.mode & kHmac ? evp_hmac(a.name, key, m) : evp(a.name, m))
+        << "seed " << seed << " round " << round;
   }
 }
 
@@ -236,7 +256,8 @@ TEST(Mdeu, ManyKeysDoNotMix) {
   std::mt19937 r(5);
   std::vector<Bytes> keys;
   for (int i = 0; i < 400; ++i) keys.push_back(random_bytes(r, 1 + static_cast<size_t>(i) % 64));
-  for (int i = 0; i < 100; ++i) keys.push_back(first_of(keys[20], 20) + Bytes(static_cast<size_t>(i) % 40));  // equal but for zeros behind
+  for (int i = 0; i < 100; ++i)
+    keys.push_back(first_of(keys[20], 20) + Bytes(static_cast<size_t>(i) % 40));  // equal but for zeros behind
   const Bytes m = filler(33, 1);
   for (int round = 0; round < 2000; ++round) {
     const Bytes& key = keys[r() % keys.size()];
@@ -244,7 +265,8 @@ TEST(Mdeu, ManyKeysDoNotMix) {
     ASSERT_EQ(run_unit(*u, one(a, m, key, true)).icv, evp_hmac(a.name, key, m));
   }
   for (const Bytes& key : keys)  // nor do algorithms
-    for (const unsigned i : {0u, 1u, 2u, 3u, 6u, 7u}) ASSERT_EQ(run_unit(*u, one(kAlgorithms[i], m, key, true)).icv, evp_hmac(kAlgorithms[i].name, key, m));
+    for (const unsigned i : {0u, 1u, 2u, 3u, 6u, 7u})
+      ASSERT_EQ(run_unit(*u, one(kAlgorithms[i], m, key, true)).icv, evp_hmac(kAlgorithms[i].name, key, m));
 }
 
 TEST(Mdeu, CountIsTakenFromTheContext) {
@@ -325,21 +347,38 @@ TEST(Mdeu, Ssl3Mac) {
   const auto u = mdeu();
   for (const Algorithm& a : {kAlgorithms[0], kAlgorithms[1]})
     for (const size_t n : {0u, 1u, 3u, 4u, 5u, 51u, 52u, 59u, 60u, 64u, 200u}) {
-      UnitJob j{.mode = static_cast<uint8_t>(a.bits | kInit | kPad | kSslMac), .code = a.code, .key = filler(a.digest, 1), .data = filler(n, 2)};
+      UnitJob j{.mode = static_cast<uint8_t>(a.bits | kInit | kPad | kSslMac),
+                .code = a.code,
+                .key = filler(a.digest, 1),
+                .data = filler(n, 2)};
       EXPECT_EQ(run_unit(*u, j).icv, ssl3(a, j.key, j.data)) << a.name << n;
     }
   // In pieces. With SHA-1 the first ends 4 bytes past a block.
   for (const Algorithm& a : {kAlgorithms[0], kAlgorithms[1]}) {
     const size_t cut = a.digest == 16 ? 128 : 68;
     const Bytes m = filler(300, 3), key = filler(a.digest, 4);
-    UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | kSslMac), .code = a.code, .key = key, .data = first_of(m, cut)});
+    UnitResult r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kInit | kCont | kSslMac),
+                                 .code = a.code,
+                                 .key = key,
+                                 .data = first_of(m, cut)});
     ASSERT_EQ(r.begin_error, 0u);
-    r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kCont), .code = a.code, .context = r.context, .data = part_of(m, cut, 128)});
+    r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kCont),
+                      .code = a.code,
+                      .context = r.context,
+                      .data = part_of(m, cut, 128)});
     ASSERT_EQ(r.begin_error, 0u);
-    r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kPad | kSslMac), .code = a.code, .key = key, .context = r.context, .data = part_of(m, cut + 128, 300 - cut - 128)});
+    r = run_unit(*u, {.mode = static_cast<uint8_t>(a.bits | kPad | kSslMac),
+                      .code = a.code,
+                      .key = key,
+                      .context = r.context,
+                      .data = part_of(m, cut + 128, 300 - cut - 128)});
     EXPECT_EQ(r.icv, ssl3(a, key, m));
   }
-  EXPECT_EQ(run_unit(*u, {.mode = kSha1 | kInit | kCont | kSslMac, .code = Eu::MdeuA, .key = filler(20, 1), .data = filler(64, 1)}).begin_error, ee::kDse);
+  EXPECT_EQ(
+      run_unit(
+          *u, {.mode = kSha1 | kInit | kCont | kSslMac, .code = Eu::MdeuA, .key = filler(20, 1), .data = filler(64, 1)})
+          .begin_error,
+      ee::kDse);
 }
 
 // ---- costs ----
@@ -362,11 +401,13 @@ TEST(Mdeu, CostsOfEveryBlockOnce) {
         ASSERT_EQ(r.block_clocks, a.steps + 1);
         ASSERT_EQ(r.block_bytes, a.block);
         const unsigned data = static_cast<unsigned>((n + a.block - 1) / a.block);
-        ASSERT_EQ(r.startup_clocks + data * r.block_clocks + r.finish_clocks, padded_blocks(a, h + n) * r.block_clocks) << a.name << " " << h << "+" << n;
+        ASSERT_EQ(r.startup_clocks + data * r.block_clocks + r.finish_clocks, padded_blocks(a, h + n) * r.block_clocks)
+            << a.name << " " << h << "+" << n;
         j.mode |= kHmac;  // the key's block, and two of the outer hash
         r = run_unit(*u, j);
         ASSERT_EQ(r.startup_clocks, (1 + h / a.block) * r.block_clocks);
-        ASSERT_EQ(r.startup_clocks + data * r.block_clocks + r.finish_clocks, (1 + padded_blocks(a, h + n) + 2) * r.block_clocks);
+        ASSERT_EQ(r.startup_clocks + data * r.block_clocks + r.finish_clocks,
+                  (1 + padded_blocks(a, h + n) + 2) * r.block_clocks);
         if (n % a.block || h) continue;
         j.mode = static_cast<uint8_t>(a.bits | kInit | kCont);
         r = run_unit(*u, j);
@@ -418,7 +459,11 @@ INSTANTIATE_TEST_SUITE_P(Each, MdeuError, testing::ValuesIn(kBad), testing::Prin
 TEST_P(MdeuError, StopsBeforeDataMoves) {
   const Bad& b = GetParam();
   const auto u = mdeu(b.part);
-  const UnitJob j{.mode = b.mode, .code = b.code, .key = filler(b.key_bytes, 1), .header = filler(b.header_bytes, 1), .data = filler(b.data_bytes, 1)};
+  const UnitJob j{.mode = b.mode,
+                  .code = b.code,
+                  .key = filler(b.key_bytes, 1),
+                  .header = filler(b.header_bytes, 1),
+                  .data = filler(b.data_bytes, 1)};
   UnitResult r = run_unit(*u, j);
   EXPECT_EQ(r.begin_error, b.bit);
   EXPECT_EQ(r.status, b.bit);
@@ -440,7 +485,10 @@ TEST(Mdeu, BeforeSec21) {
     const auto u = mdeu(part);
     const Bytes m = filler(70, 1), key = filler(20, 2);
     for (const uint8_t extra : {uint8_t{kSha224}, uint8_t{kSha1 | kCheckIcv}, uint8_t{kSha1 | kSslMac}})
-      EXPECT_EQ(run_unit(*u, {.mode = static_cast<uint8_t>(kInit | kPad | extra), .code = Eu::MdeuA, .key = key, .data = m}).begin_error, ee::kMe);
+      EXPECT_EQ(
+          run_unit(*u, {.mode = static_cast<uint8_t>(kInit | kPad | extra), .code = Eu::MdeuA, .key = key, .data = m})
+              .begin_error,
+          ee::kMe);
     for (const unsigned i : {0u, 1u, 3u}) {
       EXPECT_EQ(run_unit(*u, one(kAlgorithms[i], m)).icv, evp(kAlgorithms[i].name, m));
       EXPECT_EQ(run_unit(*u, one(kAlgorithms[i], m, key, true)).icv, evp_hmac(kAlgorithms[i].name, key, m));

@@ -52,7 +52,8 @@ struct UnitJob {
   Bytes key, context, nonce, header, data;
   std::optional<Bytes> received;
   uint32_t icv_bytes = 0;
-  uint32_t split = 0;  // 0: all at once, else the seed of random cuts (of whole blocks but for the last); odd: not in place
+  uint32_t split =
+      0;  // 0: all at once, else the seed of random cuts (of whole blocks but for the last); odd: not in place
 };
 
 struct UnitResult {
@@ -99,7 +100,8 @@ inline UnitResult run_unit(hw::ExecutionUnit& u, const UnitJob& j) {
     const size_t left = j.data.size() - at, b = u.block_bytes();
     size_t n = left;
     if (j.split && left > b) n = b * (1 + cuts() % (left / b));
-    u.process(writes && !(j.split & 1) ? r.out.data() + at : j.data.data() + at, writes ? r.out.data() + at : nullptr, n);
+    u.process(writes && !(j.split & 1) ? r.out.data() + at : j.data.data() + at, writes ? r.out.data() + at : nullptr,
+              n);
     at += n;
   }
   if (j.received) u.set_received_icv(j.received->data(), static_cast<uint32_t>(j.received->size()));
