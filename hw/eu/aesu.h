@@ -6,9 +6,8 @@
 //   ECB, CBC, CTR, OFB, LRW  whole blocks of 16 bytes, else DSE; in CTR mode too (erratum "SEC6" [LX])
 //   CTR         the low e bits of the counter count, e the modulus exponent (128: carry through all bytes)
 //   RDK         the key register holds the last round key: no expansion before a decryption
-//   CBC-RBP     CBC; the bytes behind the last whole block are added to E(last ciphertext block, or IV). ASSUMED: this
-//   is
-//               what "residual block" means; DOCSIS and others do it this way. Context out: the last whole block
+//   CBC-RBP     CBC; the bytes behind the last whole block are added to E(last ciphertext block, or IV). ASSUMED:
+//               "residual block" means this; DOCSIS and others do it so. Context out: the last whole block
 //   CFB-128     any length; the last block may be short
 //   SRTP        the same. ASSUMED: CTR, with the IV made by software
 //   LRW         IEEE P1619 draft: C = E(P ^ T) ^ T, T = K2 * index in GF(2^128), big-endian; "no tweak": T = 0
