@@ -17,7 +17,7 @@ constexpr uint32_t kOfu = bit(regs::kEuInterruptStatus.mask("OFU"));
 constexpr uint32_t kAe = bit(regs::kEuInterruptStatus.mask("AE"));
 constexpr uint32_t kIce = bit(regs::kEuInterruptStatus.mask("ICE"));
 constexpr uint32_t kFifoBytes = 256;
-constexpr uint32_t kIcvSize = 0x40;  // of the units that check an ICV
+constexpr uint32_t kIcvSize = 0x40;
 }  // namespace
 
 ExecutionUnit::ExecutionUnit(regs::Eu code, std::string_view name, uint32_t window_base, const Timing& timing,
@@ -35,7 +35,7 @@ void ExecutionUnit::reset_for_channel() {
   selected_ = code_;
   isr_ = 0;
   if (size_written_ || halted_ || !in_.empty() || !out_.empty() || done_) {
-    size_written_ = done_ = halted_ = false;
+    size_written_ = running_ = done_ = halted_ = false;
     in_.clear();
     out_.clear();
   }
@@ -128,7 +128,7 @@ uint32_t ExecutionUnit::read32(uint32_t offset, bool peek) {
     v |= s.field("IFL").put(in_.size() / 8) | s.field("OFL").put(out_.size() / 8);
     return static_cast<uint32_t>(v);
   }
-  if (reg == kIcvSize) return low ? icv_bytes_ : 0;
+  if (reg == kIcvSize && windows_.icv_size) return low ? icv_bytes_ : 0;
   if (offset >= windows_.context_offset && offset < windows_.context_offset + ((windows_.context_bytes + 7) & ~7u)) {
     if (size_written_ && !done_ && !owned_ && !peek) raise(kEre);
     std::array<uint8_t, kMaxContextBytes> c{};
@@ -193,7 +193,7 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
   } else if (reg == regs::kEuGo.offset_bytes) {
     // Told "no more" before all came.
     if (low && size_written_ && !done_ && !halted_ && data_bytes_ - consumed_ > in_.size()) raise(kDse);
-  } else if (reg == kIcvSize) {
+  } else if (reg == kIcvSize && windows_.icv_size) {
     if (busy) raise(kCe);
     else if (low) icv_bytes_ = value & 0xff;
   } else if (offset >= windows_.context_offset && offset < windows_.context_offset + ((windows_.context_bytes + 7) & ~7u)) {
@@ -230,7 +230,7 @@ void ExecutionUnit::write32(uint32_t offset, uint32_t value) {
 
 void ExecutionUnit::slave_start() {
   size_written_ = true;
-  done_ = false;
+  done_ = running_ = false;
   consumed_ = 0;
   // Only a channel can give these; its last descriptor may have, and nobody reset the unit since.
   selected_ = code_;
@@ -240,14 +240,15 @@ void ExecutionUnit::slave_start() {
   const uint32_t e = data_bits_ % 8 ? kDse : prepare();
   if (e) {
     raise(e);
-    halted_ = true;
+    halted_ = true;  // and clearing the interrupts does not start it: the data size has to be written again
     return;
   }
+  running_ = true;
   slave_run();
 }
 
 void ExecutionUnit::slave_run() {
-  if (!size_written_ || halted_ || done_) return;
+  if (!running_ || halted_) return;
   const uint32_t b = block_bytes();
   const bool writes = writes_output();
   while (consumed_ < data_bytes_) {
@@ -265,6 +266,7 @@ void ExecutionUnit::slave_run() {
     consumed_ += n;
   }
   if (consumed_ >= data_bytes_) {
+    running_ = false;
     if (finish()) halted_ = true;
     else done_ = true;
   }

@@ -54,6 +54,7 @@ struct UnitLoad {
 struct UnitWindows {
   uint32_t context_offset = 0x100, context_bytes = 16;
   uint32_t key_offset = 0x400, key_bytes = 32;
+  bool icv_size = false;  // there is an ICV size register at 0x40
 };
 
 class ExecutionUnit {
@@ -172,7 +173,7 @@ class ExecutionUnit {
   bool owned_ = false;
   uint32_t key_written_ = 0;  // bytes of key_ that are not zero
   // slave mode
-  bool size_written_ = false, done_ = false, halted_ = false;
+  bool size_written_ = false, running_ = false, done_ = false, halted_ = false;
   uint64_t data_bits_ = 0, consumed_ = 0;
   uint32_t fifo_hi_ = 0, read_lo_ = 0;
   std::vector<uint8_t> in_, out_;

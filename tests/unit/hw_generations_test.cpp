@@ -2,7 +2,7 @@
 // the sources, spelt out; code under test has them from hw/regs.
 #include <gtest/gtest.h>
 
-#include <set>
+#include <random>
 
 #include "hw/regs/decode.h"
 #include "hw/regs/map.h"
@@ -482,6 +482,40 @@ TEST_P(GenerationsTest, SlowUnitsTimeOut) {
   b.on(0);
   b.go(0, Job::aes(kLow));
   EXPECT_TRUE(b.marked_done(kLow)) << "channels are not software";
+}
+
+TEST_P(GenerationsTest, RandomAccessesLeaveAnEngineThatWorks) {
+  const uint64_t seed = 20260731;
+  std::mt19937_64 random(seed);
+  Board b = make();
+  std::vector<uint32_t> places;
+  for (const regs::Location& l : regs::all_registers(part()))
+    for (uint32_t o = 0; o < std::min(l.reg->size_bytes, 32u); o += 4) places.push_back(l.offset + o);
+  b.place(Job::aes(kLow));
+  for (unsigned i = 0; i < 20000; ++i) {
+    const uint32_t o = random() % 16 ? places[random() % places.size()] : static_cast<uint32_t>(random() % part().window_bytes) & ~3u;
+    if (random() % 4 == 0) {
+      const uint32_t seen = b.engine->peek32(o);
+      (void)b.rd(o);
+      (void)seen;
+    } else {
+      constexpr uint32_t kValues[] = {0, 1, 2, 0xffffffff, 0x01000000, static_cast<uint32_t>(kLow), 16, 128, 0x80};
+      b.wr(o, random() % 3 ? kValues[random() % std::size(kValues)] : static_cast<uint32_t>(random()));
+    }
+    if (random() % 8 == 0) b.pass(random() % 200);
+  }
+  for (int i = 0; i < 2; ++i) b.wr(kMcr, part().sec1() ? 0x01000000 : 0x1);
+  b.settle();
+  EXPECT_EQ(b.status(), 0u) << "seed " << seed;
+  EXPECT_EQ(b.rd64(kEuasr), 0u);
+  const Job j = Job::aes(kLow);
+  for (unsigned n = 0; n < part().channels; ++n) {
+    b.on(n);
+    b.go(n, j);
+    EXPECT_EQ(b.status(), done_bit(part(), n)) << "seed " << seed;
+    EXPECT_EQ(b.get(j.out(), 256), b.expected(j));
+    b.wr64(kIcr, ~uint64_t{0});
+  }
 }
 
 // ---- SEC 1: assignment, Fetch Register --------------------------------------------------------
