@@ -55,7 +55,8 @@ void add_algs(CLI::App& app, Context& c) {
         for (const auto& a : list) j.push_back(to_json(a));
         fmt::print("{}\n", j.dump(2));
       } else if (o->format == "proc") {
-        for (const auto& a : list) fmt::print("{}\n", crypto::format_proc(a));
+        // The newest first, as the kernel lists them; an entry ends with its own empty line.
+        for (auto it = list.rbegin(); it != list.rend(); ++it) fmt::print("{}", crypto::format_proc(*it));
       } else {
         fmt::print("{:<22} {:<30} {:<8} {:>8}  {:<8} {:>5} {:>9} {:>3}\n", "name", "driver", "module", "priority", "selftest", "block", "key", "iv");
         for (const auto& a : list)
