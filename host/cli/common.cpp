@@ -17,7 +17,7 @@
 namespace sec::host::cli {
 
 void CommonOptions::add(CLI::App& app, bool with_json) {
-  app.add_option("--engine", engine, "part: mpc8548, mpc8572 or p2020")->capture_default_str();
+  app.add_option("--engine", engine, "part, as `secsim regs --parts` lists them")->capture_default_str();
   app.add_option("--fidelity", fidelity, "functional (no time) or approx (simulated time)")->capture_default_str();
   app.add_option("--cpu", cpu, "processor profile: free, p2020, this-host or a TOML file")->capture_default_str();
   app.add_option("--seed", seed, "seed of everything random")->capture_default_str();
