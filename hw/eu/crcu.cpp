@@ -22,7 +22,7 @@ constexpr uint32_t reversed(uint32_t x) {
 
 Crcu::Crcu(const Timing& timing)
     : ExecutionUnit(regs::Eu::Crcu, "CRCU", regs::kCrcuBase, timing,
-                    {.context_offset = regs::kCrcuContext.offset_bytes, .context_bytes = kBytes, .key_bytes = kBytes}),
+                    {.context_offset = regs::kCrcuContext.offset_bytes, .context_bytes = kBytes, .key_bytes = kBytes, .icv_size = true}),
       word_clocks_(std::max(1u, static_cast<uint32_t>(std::ceil(timing.crcu_word_clocks)))) {
   hard_reset();
   table_.fill(0);

@@ -40,7 +40,7 @@ void chaining_value(HashAlgorithm a, const uint8_t* key, uint32_t key_bytes, uin
 
 Mdeu::Mdeu(const regs::Part& part, const Timing& timing)
     : ExecutionUnit(regs::Eu::MdeuA, "MDEU", regs::kMdeuBase, timing,
-                    {.context_bytes = Digest::kMaxContextBytes, .key_bytes = 128}),
+                    {.context_bytes = Digest::kMaxContextBytes, .key_bytes = 128, .icv_size = true}),
       has_mdeu_b_(part.has(regs::Eu::MdeuB)),
       has_sha224_(part.sha224_init),
       has_check_(part.icv_writeback),

@@ -591,6 +591,15 @@ TEST(MdeuRegisters, Errors) {
   EXPECT_EQ(causes_of([&](Slave& s) { s.start(kSha1 | kInit | kCont, {}, {}, 60); }), ee::kDse);
 }
 
+TEST(MdeuRegisters, IcvSizeCanBeReadBack) {
+  Slave s;
+  s.set(regs::kMdeuIcvSize.offset_bytes, 12);
+  EXPECT_EQ(s.get(regs::kMdeuIcvSize.offset_bytes), 12u);
+  EXPECT_EQ(s.causes(), 0u);
+  s.set(regs::kMdeuResetControl.offset_bytes, 1);
+  EXPECT_EQ(s.get(regs::kMdeuIcvSize.offset_bytes), 0u);
+}
+
 TEST(MdeuRegisters, OutputFifoStaysEmpty) {
   Slave s;
   s.start(kSha1 | kInit | kPad, {}, {}, 64);

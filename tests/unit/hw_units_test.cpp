@@ -170,6 +170,7 @@ const Cause kCauses[] = {
     {"KeySizeWrittenWhileBusy", Eu::Deu, ee::kCe, [](Slave& s) { busy(s), poke(s, 0x00c); }},
     {"ContextReadEarly", Eu::Aesu, ee::kEre, [](Slave& s) { busy(s), s.context(4); }},
     {"AddressInAGap", Eu::Aesu, ee::kAe, [](Slave& s) { poke(s, 0x060); }},
+    {"NoIcvSizeRegister", Eu::Aesu, ee::kAe, [](Slave& s) { poke(s, 0x044); }},
     {"AddressBehindTheContext", Eu::Aesu, ee::kAe, [](Slave& s) { poke(s, 0x180); }},
     {"AddressBehindTheKey", Eu::Deu, ee::kAe, [](Slave& s) { poke(s, 0x420); }},
     {"DataSizeOddAes", Eu::Aesu, ee::kDse, [](Slave& s) { s.start(0x01, pattern(16, 1), {}, 24); }},
