@@ -56,6 +56,7 @@ constexpr Command kCommands[] = {
     {"dump", "ADDRESS LENGTH", "prints memory", 2, 2},
     {"expect", "REGISTER|NAME [MASK] VALUE | mem ADDRESS HEX... | mem32|mem64 ADDRESS [MASK] VALUE | line N up|down | clock <|> N", "exit 1 unless it is so", 2, kAny},
     {"note", "TEXT", "prints the text", 0, kAny},
+    {"repeat", "TIMES COMMAND...", "the command so many times", 2, kAny},
 };
 
 std::string upper(std::string_view s) {
@@ -337,7 +338,15 @@ class Parser {
       line = trim(line.substr(end + 1));
     }
     if (line.empty() || line == ";") return;
-    const auto words = split(line);
+    auto words = split(line);
+    uint64_t times = 1;
+    if (words[0] == "repeat") {
+      if (words.size() < 3) usage("repeat");
+      if (runs) times = constant(words[1], "repeat", 100'000);
+      line = trim(line.substr(6));  // "repeat"
+      line = trim(line.substr(words[1].size()));
+      words.erase(words.begin(), words.begin() + 2);
+    }
     const std::string name = words[0];
     const Command* command = std::find_if(std::begin(kCommands), std::end(kCommands), [&](const Command& c) { return c.name == name; });
     if (command == std::end(kCommands)) {
@@ -353,7 +362,9 @@ class Parser {
     s.file = file_;
     s.line = line_;
     s.source = std::string(line);
-    if (one(name, a, line, s)) script_.statements.push_back(std::move(s));
+    if (!one(name, a, line, s)) return;
+    for (uint64_t i = 1; i < times; ++i) script_.statements.push_back(s);
+    if (times) script_.statements.push_back(std::move(s));
   }
 
   bool usage(std::string_view name) const {
