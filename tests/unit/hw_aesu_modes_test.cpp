@@ -869,6 +869,21 @@ TEST(AesuModes, ByRegisters) {
   EXPECT_EQ(context(16, 8), s.tag);
   run(kCcmWholeCheck, key, ccm_context(first_of(iv, 13), in.size(), false, 8, s.tag), s.text);
   EXPECT_EQ(u->verdict(), IntegrityCheck::Pass) << "the ICV in the context";
+  EXPECT_EQ(run(mode(kSrtp), key, iv, in), evp("CTR", key, iv, in, true));
+  run(kXcbcMac, from_hex("000102030405060708090a0b0c0d0e0f"), {}, from_hex("000102030405060708090a0b0c0d0e0f10111213"));
+  EXPECT_EQ(to_hex(context(0, 16)), "47f51b4564966215b8985c63055ed308");
+  const Bytes lrw = from_hex("00000000000000000000000000000001258e2a05e73e9d03ee5a830ccc094c87");
+  EXPECT_EQ(to_hex(run(mode(kLrw, true), from_hex("4562ac25f828176d4c268414b5680185"), lrw,
+                       from_hex("30313233343536373839414243444546"))),
+            "f1b273cd65a3df5fe95d489254634eb8");
+  // GCM has no register for the nonce: software writes J0 and the first counter, and leaves IM clear.
+  const Bytes nonce = filler(12, 5), j0 = nonce + Bytes{0, 0, 0, 1}, counter = nonce + Bytes{0, 0, 0, 2};
+  const Sealed g = evp_gcm(key, nonce, {}, in);
+  EXPECT_EQ(run(mode(kGcmFinal, true), key, Bytes(16) + j0 + counter, in), g.text);
+  EXPECT_EQ(context(0, 16), g.tag);
+  Bytes last(16);
+  hw::aes_last_round_key(key.data(), 16, last.data());
+  EXPECT_EQ(run(kEcb | kRdk, last, {}, first_of(in, 80)), evp("ECB", key, {}, first_of(in, 80), false));
 }
 
 }  // namespace
