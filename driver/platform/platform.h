@@ -51,6 +51,14 @@ class Platform {
   virtual void relax(uint64_t ns) = 0;
   virtual uint64_t now_ns() = 0;
 
+  /// `handler` is asked when nothing can happen any more although somebody waits: it may let time pass (relax) and give up
+  /// what is overdue. True when it changed something. Null: nobody is asked.
+  using LastResort = bool (*)(void* context);
+  void set_last_resort(LastResort handler, void* context) {
+    last_resort_ = handler;
+    last_resort_context_ = context;
+  }
+
   /// One line per event, for people.
   enum class Level { Info, Warning, Error };
   virtual void log(Level level, std::string_view text) = 0;
@@ -59,8 +67,14 @@ class Platform {
   CpuMeter& cpu() { return cpu_; }
 
  protected:
+  bool last_resort() { return last_resort_ && last_resort_(last_resort_context_); }
+
   DmaSpace* dma_ = nullptr;  // set by the implementation
   CpuMeter cpu_;
+
+ private:
+  LastResort last_resort_ = nullptr;
+  void* last_resort_context_ = nullptr;
 };
 
 }  // namespace sec::driver

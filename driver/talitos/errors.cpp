@@ -296,6 +296,17 @@ void Device::recover_device(std::string_view why, const Channel* culprit, uint64
 
 // --- Time limits ---------------------------------------------------------------------------------------------------
 
+/// Nothing moves any more: if something is in flight, it is overdue once its limit has passed.
+bool Device::last_resort() {
+  if (!timeout_ns_ || recovering_ || dead_) return false;
+  bool waits = false;
+  for (const Channel& ch : channels_) waits |= ch.in_flight() != 0;
+  if (!waits) return false;
+  if (poll_timeouts()) return true;
+  platform_.relax(timeout_ns_);
+  return poll_timeouts();
+}
+
 bool Device::poll_timeouts() {
   if (!timeout_ns_ || !probed_ || recovering_) return false;
   const uint64_t now = platform_.now_ns();

@@ -46,6 +46,7 @@ Device::~Device() {
   if (probed_) {
     imr_hi_ = 0;
     write_imr(0);
+    platform_.set_last_resort(nullptr, nullptr);
     for (unsigned l = 0; l < line_count_; ++l) platform_.set_interrupt_handler(l, nullptr, nullptr);
     dead_ = true;  // nothing is sent any more
     for (Channel& ch : channels_) {
@@ -159,6 +160,7 @@ Status Device::probe(const DeviceProperties& p) {
     }
     platform_.set_interrupt_handler(l, interrupt_entry, &line);
   }
+  platform_.set_last_resort([](void* d) { return static_cast<Device*>(d)->last_resort(); }, this);
   probed_ = true;
   for (const Line& line : lines_) imr_hi_ |= line.done | line.error;
   imr_hi_ |= ito_;
@@ -441,7 +443,13 @@ Status Device::submit_job(Channel& ch, Job& j, uint32_t request_flags) {
   return Status::InProgress;
 }
 
-Status Device::run_job(Channel& ch, Job& j) {
+Status Device::run_job(Channel& wanted, Job& j) {
+  // From a callback in the middle of sending, nothing more can be sent on that channel.
+  Channel* use = &wanted;
+  for (Channel& other : channels_)
+    if (use->pumping && !other.pumping) use = &other;
+  if (use->pumping) return Status::Again;
+  Channel& ch = *use;
   struct Wait {
     bool done = false;
     Status status = Status::Io;
@@ -704,6 +712,11 @@ void Device::done_task(Line& line) {
   const uint64_t before = stats_.dones;
   for (Channel* ch : line.channels) flush_channel(*ch);
   stats_.max_dones_per_task = std::max(stats_.max_dones_per_task, stats_.dones - before);
+  // A channel that has stopped shows only while the others go on.
+  if (const uint64_t now = platform_.now_ns(); now - looked_at_ns_ > timeout_ns_ / 4) [[unlikely]] {
+    looked_at_ns_ = now;
+    poll_timeouts();
+  }
   imr_hi_ |= line.done;
   write_imr(imr_hi_);
 }

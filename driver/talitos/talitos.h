@@ -61,6 +61,8 @@
 namespace sec::driver {
 
 inline constexpr unsigned kPollTries = 100'000;  // of every poll loop [LX]
+/// Limit for the oldest request of a channel: far longer than the largest descriptor takes on the slowest part.
+inline constexpr uint64_t kRequestTimeoutNs = 100'000'000;
 inline constexpr unsigned kMaxAckRounds = 16;    // a channel holds at most 15 done events [MOC]
 
 struct ChannelStats {
@@ -122,10 +124,11 @@ class Device {
   /// Off: only what Linux's driver offers. Before register_algorithms().
   void set_extras(bool on) { extras_ = on; }
 
-  /// A request that the engine works on longer than this is ended by poll_timeouts() with TimedOut; 0: never.
+  /// A request that the engine works on longer than this is ended with TimedOut; 0: never.
   void set_request_timeout_ns(uint64_t ns) { timeout_ns_ = ns; }
-  /// To be called from time to time, outside callbacks. Resets a channel whose oldest request is overdue and
-  /// sends the others on it again. True when something was ended.
+  /// Looks for such requests: resets a channel whose oldest request is overdue and sends the others on it again.
+  /// Happens by itself when the platform has nothing else to do, and now and then while other channels work; may be called
+  /// outside callbacks. True when something was ended.
   bool poll_timeouts();
 
   DeviceStats stats() const;
@@ -164,7 +167,8 @@ class Device {
   /// The channel of a new transform: they take turns.
   Channel& assign_channel() { return channels_[++transform_counter_ & (channel_count_ - 1)]; }
   Status submit_job(Channel& ch, Job& j, uint32_t request_flags);
-  /// Submits and waits for the end, with a limit: for the keys that the engine hashes. The job's completion is the driver's,
+  /// Submits and waits for the end, with a limit: for the keys that the engine hashes. Takes another channel when this one is
+  /// busy sending; Again when all are. The job's completion is the driver's,
   /// and finish() must not give the job away. Other requests may complete meanwhile.
   Status run_job(Channel& ch, Job& j);
 
@@ -269,6 +273,7 @@ class Device {
   // Interrupts.
   static void interrupt_entry(void* line);
   static void done_task_entry(void* line);
+  bool last_resort();
   void interrupt(Line& line);
   void done_task(Line& line);
   void write_imr(uint32_t hi);
@@ -301,7 +306,7 @@ class Device {
   uint32_t ito_ = 0;  // ISR HI: a register access ended in nothing
   uintptr_t write_align_ = 0;  // SEC 1 writes to multiples of four only [MOC]
   bool probed_ = false, dead_ = false, recovering_ = false;
-  uint64_t timeout_ns_ = 0;
+  uint64_t timeout_ns_ = kRequestTimeoutNs, looked_at_ns_ = 0;
   DeviceStats stats_;
 
   JobArea* areas_ = nullptr;

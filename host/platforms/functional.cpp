@@ -25,6 +25,7 @@ bool FunctionalPlatform::wait_until(Condition done, void* context) {
     if (done(context)) return true;
     if (!in_service_) deliver();
     if (done(context)) return true;
+    if (!in_service_ && last_resort()) continue;
     if (!threads_ || in_service_) return false;  // there is no time in which more could happen
     bell_.wait(seen, std::memory_order_seq_cst);
   }

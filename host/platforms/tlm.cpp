@@ -182,7 +182,11 @@ bool TlmPlatform::wait_until(Condition done, void* context) {
   device_.synchronize();
   if (!in_service_) deliver();
   while (!done(context)) {
-    if (in_service_ || quiet()) return false;
+    if (in_service_) return false;
+    if (quiet()) {
+      if (!last_resort()) return false;
+      continue;
+    }
     sleeping_ = true;
     cpu_state(CpuState::Idle);
     waiting_ = done;
@@ -194,7 +198,7 @@ bool TlmPlatform::wait_until(Condition done, void* context) {
     waiting_ = nullptr;
     if (starved_) {
       starved_ = false;
-      if (!done(context)) return false;
+      if (!done(context) && !last_resort()) return false;
     }
     deliver();
     pass_charged_time();

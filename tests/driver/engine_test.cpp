@@ -24,6 +24,24 @@ void check_part(const regs::Part& part, host::Fidelity fidelity, unsigned per_al
       ++aeads;
       aead::random_requests(s.registry(), s.platform().dma(), a.driver, seed++, per_algorithm,
                             [&] { return s.platform().pump(); });
+      // Texts and AAD that take several descriptors, and what lies next to the limits.
+      auto t = s.registry().alloc_aead(a.driver);
+      const aead::Spec spec(a.name);
+      aead::Rng rng(seed);
+      const aead::Keys keys = aead::random_keys(spec, rng);
+      ASSERT_EQ(t->set_key(keys.blob(spec)), Status::Ok);
+      for (const size_t text : {size_t{0}, size_t{16}, size_t{32768}, size_t{65520}, size_t{140'000}}) {
+        aead::Shape shape = aead::random_shape(spec, rng, 100);
+        shape.text = text / 16 * 16 + (spec.block() == 1 && text ? rng() % 16 : 0);
+        if (!spec.rfc && spec.authenc() && text == 16) shape.aad = 70'000;
+        aead::Request r(spec, keys, rng, shape, s.platform().dma());
+        ASSERT_TRUE(r.ok());
+        ASSERT_EQ(t->set_auth_bytes(shape.tag), Status::Ok);
+        ASSERT_TRUE(accepted(r.submit(*t))) << a.driver << " " << r.text();
+        while (!r.finished && s.platform().pump()) {
+        }
+        r.check(std::string(part.name) + " " + a.driver);
+      }
       if (testing::Test::HasFailure()) break;
     }
     EXPECT_GT(aeads, 0u);
@@ -34,6 +52,64 @@ void check_part(const regs::Part& part, host::Fidelity fidelity, unsigned per_al
   });
 }
 
+/// A descriptor that the engine never finishes (an AES descriptor without data), others behind it on the channel, and others on
+/// another channel that keep the engine busy: the named limit ends the one, everything else is done.
+void check_time_limit(const regs::Part& part, host::Fidelity fidelity, bool busy_elsewhere) {
+  struct HangingJob : driver::Job {
+    unsigned finished = 0;
+    Status result = Status::InProgress;
+  };
+  host::SessionOptions o;
+  o.part = &part;
+  o.fidelity = fidelity;
+  o.selftest = o.cpu_backends = o.compositions = false;
+  host::Session session(o);
+  session.run([&](host::Session& s) {
+    driver::Device& d = s.device();
+    HangingJob j;
+    j.build = [](driver::Job&, driver::Device& device, driver::Slot& slot) {
+      device.put_header(slot.edesc->descriptor, 0x60300011);
+      device.put_pointer(slot.edesc->descriptor, 2, device.pointer_to(slot.edesc->iv, 16));
+      return Status::Ok;
+    };
+    j.complete = [](void* c, Status status) {
+      auto* job = static_cast<HangingJob*>(c);
+      ++job->finished;
+      job->result = status;
+    };
+    j.context = &j;
+    ASSERT_EQ(d.submit_job(d.assign_channel(), j, 0), Status::InProgress);  // channel 1, or 0 when there is one
+    aead::Rng rng(1);
+    std::vector<std::unique_ptr<aead::Request>> requests;
+    std::vector<std::unique_ptr<crypto::Aead>> transforms;
+    const aead::Spec spec("authenc(hmac(sha1),cbc(des3_ede))");  // the DEU: the AESU is held
+    const aead::Keys keys{aead::random_bytes(rng, 20), aead::random_bytes(rng, 24)};
+    for (unsigned n = 0; n < d.channels(); ++n) {
+      transforms.push_back(s.registry().alloc_aead(spec.name));
+      ASSERT_EQ(transforms.back()->set_key(keys.blob(spec)), Status::Ok);
+      ASSERT_EQ(transforms.back()->set_auth_bytes(12), Status::Ok);
+      if (!busy_elsewhere && n + 1 < d.channels()) continue;  // the last one is on the channel that hangs
+      for (int i = 0; i < 10; ++i) {
+        requests.push_back(std::make_unique<aead::Request>(
+            spec, keys, rng, aead::Shape{.aad = 16, .text = 800, .tag = 12}, s.platform().dma()));
+        ASSERT_TRUE(accepted(requests.back()->submit(*transforms.back())));
+      }
+    }
+    const auto all = [&] {
+      for (const auto& r : requests)
+        if (!r->finished) return false;
+      return j.finished != 0;
+    };
+    EXPECT_TRUE(s.platform().wait_for(all));
+    EXPECT_EQ(j.finished, 1u);
+    EXPECT_EQ(j.result, Status::TimedOut);
+    for (const auto& r : requests) r->check("behind a hang");
+    EXPECT_EQ(d.stats().timeouts, 1u);
+    EXPECT_EQ(d.outstanding(), 0u);
+    EXPECT_EQ(s.platform().warnings().size(), 1u);
+  });
+}
+
 class OnThePart : public testing::TestWithParam<const regs::Part*> {};
 
 TEST_P(OnThePart, Functional) { check_part(*GetParam(), host::Fidelity::Functional, 100); }
@@ -41,6 +117,16 @@ TEST_P(OnThePart, Approx) {
   static bool used = false;
   if (std::exchange(used, true)) GTEST_SKIP() << "one elaboration per process: run through ctest";
   check_part(*GetParam(), host::Fidelity::Approx, 30);
+}
+
+TEST_P(OnThePart, TimeLimitFunctional) {
+  check_time_limit(*GetParam(), host::Fidelity::Functional, false);
+  check_time_limit(*GetParam(), host::Fidelity::Functional, true);
+}
+TEST_P(OnThePart, TimeLimitApprox) {
+  static bool used = false;
+  if (std::exchange(used, true)) GTEST_SKIP() << "one elaboration per process: run through ctest";
+  check_time_limit(*GetParam(), host::Fidelity::Approx, true);
 }
 
 std::vector<const regs::Part*> parts() {
