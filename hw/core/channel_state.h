@@ -20,7 +20,7 @@ struct ChannelState {
   bool halted = false;
   BusAddr cdpr = 0;
   uint32_t ff_high = 0;
-  std::array<uint8_t, 64> descriptor{};
+  alignas(64) std::array<uint8_t, 64> descriptor{};  // aligned: it is stored whole and read word by word at once
   std::array<uint8_t, 32> gather{}, scatter{};
 
   // Fetch FIFO: a ring of descriptor addresses.

@@ -56,6 +56,14 @@ class FunctionalEngine final : public Engine {
     void await_suspend(std::coroutine_handle<> h) const { e.stuck_[n] = h; }
     void await_resume() const {}
   };
+  static constexpr bool kInstant = true;
+  /// The unit at once, if it is free.
+  bool take(unsigned n, regs::Eu u) {
+    int& holder = holder_[regs::unit_index(u)];
+    if (holder >= 0) return false;
+    holder = static_cast<int>(n);
+    return true;
+  }
   Next next(unsigned n) { return {*this, n}; }
   Ready read(unsigned, BusAddr, uint32_t) { return {}; }
   Ready write(unsigned, BusAddr, uint32_t, uint32_t = 0) { return {}; }

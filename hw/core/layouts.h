@@ -71,6 +71,9 @@ struct Layout {
   std::array<Step, 3> stores{};  // in pointer order
   Place header{}, data_in{}, data_out{}, icv_in{}, trailer{}, padding{};
 
+  /// Nothing but what a cipher by itself has: context, key, data in, data out, context out.
+  bool plain = false;
+
   constexpr bool icv_with_data() const { return icv_in.extent && icv_in.pointer == data_in.pointer; }
 };
 
@@ -107,6 +110,7 @@ constexpr Layout derive(Layout l) {
       if (r == Padding) l.padding = {i, extent};
     }
   }
+  l.plain = !l.header && !l.icv_in && !l.trailer && !l.padding && l.data_out && l.store_count == 1 && l.stores[0].role == Role::ContextOut && l.extent == std::array<Role, regs::kDescriptorPointers>{};
   return l;
 }
 

@@ -20,7 +20,7 @@ class MemoryMap {
   void clear_faults() { faults_.clear(); }
 
   /// Host memory of [a, a+n), or null when any byte of it answers with a bus error.
-  uint8_t* at(BusAddr a, uint64_t n) const {
+  [[gnu::always_inline]] uint8_t* at(BusAddr a, uint64_t n) const {
     if (a - last_.base < last_.size && n <= last_.size - (a - last_.base) && faults_.empty()) [[likely]]
       return last_.host + (a - last_.base);
     return at_slow(a, n);

@@ -131,6 +131,7 @@ class TimedEngine final : public Engine {
     void await_suspend(std::coroutine_handle<> h) const { e.handle_[n] = h; }
     void await_resume() const {}
   };
+  static constexpr bool kInstant = false;
   Next next(unsigned n) {
     watch(n, false);
     return {*this, n};
