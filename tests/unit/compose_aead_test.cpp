@@ -367,6 +367,29 @@ TEST_P(ComposeAead, ManyInFlightWithKeyChangesAndAFreedTransform) {
   }
 }
 
+// An engine without GCM, CCM and MAC modes gets all six; one that has a mode keeps its own.
+TEST(ComposeAeadRegistry, OnlyWhatTheEngineLacks) {
+  for (const char* name : {"mpc8349", "mpc885", "p2020"}) {
+    const regs::Part& part = *regs::find_part(name);
+    FunctionalPlatform platform(part);
+    Registry registry;
+    registry.set_selftest_enabled(false);
+    driver::Device device(platform);
+    ASSERT_EQ(device.probe(device_properties(part)), Status::Ok);
+    ASSERT_EQ(device.register_algorithms(registry), Status::Ok);
+    const auto own = registry.list();
+    const unsigned added = register_aead_compositions(registry, {.dma = &platform.dma(), .module = "talitos"});
+    unsigned lacking = 0;
+    for (const char* a : {"gcm(aes)", "rfc4106(gcm(aes))", "ccm(aes)", "rfc4309(ccm(aes))", "cmac(aes)", "xcbc(aes)"})
+      lacking += std::none_of(own.begin(), own.end(), [&](const AlgorithmInfo& i) { return i.name == a; });
+    EXPECT_EQ(added, lacking) << name;
+    if (part.generation != regs::Generation::Sec3) {
+      EXPECT_GE(added, 4u) << name;
+    }
+    device.unregister();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, ComposeAead, testing::Values("openssl", "ipsecmb", "engine"), [](const auto& i) { return i.param; });
 
 }  // namespace

@@ -107,8 +107,13 @@ void check_registered(Session& s) {
   std::set<std::string> seen;
   for (const auto& a : s.registry().list()) {
     if (a.driver.find('(') == std::string::npos) continue;
-    seen.insert(a.driver);
     EXPECT_EQ(a.module, "talitos");
+    if (!a.composed.empty()) {  // AEADs and MACs: below what the engine does itself, above the processor's
+      EXPECT_EQ(a.priority, 2000);
+      EXPECT_EQ(a.selftest, crypto::SelfTest::Passed) << s.registry().selftest_failure(a.driver);
+      continue;
+    }
+    seen.insert(a.driver);
     EXPECT_EQ(a.priority, 3001);
     EXPECT_TRUE(a.async);
     EXPECT_FALSE(a.allocates_memory);
