@@ -1101,13 +1101,18 @@ class Channel {
   uint32_t stream_end() {
     const Stream& s = stream_;
     EngineCounters& c = e_.counters();
-    for (const ExecutionUnit* u : held_) {
-      if (!u) break;
-      const auto i = static_cast<size_t>(u->code());
-      const uint32_t block = u->block_bytes();
-      const uint64_t own = (s.process + block - 1) >> __builtin_ctz(block);
-      c.unit_blocks[i] += own;
-      c.unit_busy_clocks[i] += own * u->block_clocks() + u->startup_clocks() + u->finish_clocks();
+    const auto book = [&](const ExecutionUnit& u, uint64_t blocks, uint32_t clocks, uint32_t startup) {
+      const auto i = static_cast<size_t>(u.code());
+      c.unit_blocks[i] += blocks;
+      c.unit_busy_clocks[i] += blocks * clocks + startup + u.finish_clocks();
+    };
+    const auto blocks = [](uint64_t bytes, uint32_t block) { return (bytes + block - 1) >> __builtin_ctz(block); };
+    if (const ExecutionUnit* const second = s.listener) {
+      const ExecutionUnit& first = *s.unit;
+      book(first, blocks(s.process, first.block_bytes()), first.block_clocks(), first.startup_clocks());
+      book(*second, blocks(std::min(s.process, s.heard), second->block_bytes()), second->block_clocks(), second->startup_clocks());
+    } else {
+      book(*s.unit, blocks(s.process, s.block_bytes), s.block_clocks, s.startup_clocks);
     }
     if (s.unit_error) {
       held_[0]->raise(s.unit_error);

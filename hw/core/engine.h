@@ -134,6 +134,7 @@ class Engine {
     return part_.sec1() && shift >= 0 ? static_cast<unsigned>(euacr_ >> shift & 0xf) : 0;
   }
   /// MCR's priority counts of channels 2 and 3 (2.1 and later): weighted arbitration when both are non-zero. [MSC]
+  bool has_priority_counts() const { return (mcr_ & 0x00ff0000) != 0; }
   unsigned unit_priority_count(unsigned channel) const { return priority_count(channel == 2 ? 22 : 20); }
   unsigned bus_priority_count(unsigned channel) const { return priority_count(channel == 2 ? 18 : 16); }
 

@@ -182,8 +182,10 @@ void TimedEngine::step(unsigned n) {
 
 // ---- units ----
 
-unsigned TimedEngine::choose(uint32_t mask, Turns& turns, unsigned count2, unsigned count3) {
-  if (!count2 || !count3) [[likely]] return next_in_turn(mask, turns.last);
+unsigned TimedEngine::choose(uint32_t mask, Turns& turns, bool bus) const {
+  if (!has_priority_counts()) [[likely]] return next_in_turn(mask, turns.last);
+  const unsigned count2 = bus ? bus_priority_count(2) : unit_priority_count(2), count3 = bus ? bus_priority_count(3) : unit_priority_count(3);
+  if (!count2 || !count3) return next_in_turn(mask, turns.last);
   if (mask != 1 && turns.zero_won) mask &= ~1u;
   unsigned n = static_cast<unsigned>(__builtin_ctz(mask));
   if (n == 1) {
@@ -212,7 +214,7 @@ void TimedEngine::arbitrate_units() {
     if (u.holder >= 0) continue;
     if (!u.snapshot) u.snapshot = std::exchange(u.asking, 0);
     if (!u.snapshot) continue;
-    const unsigned n = choose(u.snapshot, u.turns, unit_priority_count(2), unit_priority_count(3));
+    const unsigned n = choose(u.snapshot, u.turns, false);
     u.snapshot &= ~(1u << n);
     give(u, i, n);
     due_[n] = now_ + clocks_.grant;
@@ -272,7 +274,7 @@ void TimedEngine::grant_bus() {
     snap_r_ = wants_r_;
   }
   const bool write = snap_w_ != 0;
-  const unsigned n = choose(write ? snap_w_ : snap_r_, write ? turns_w_ : turns_r_, bus_priority_count(2), bus_priority_count(3));
+  const unsigned n = choose(write ? snap_w_ : snap_r_, write ? turns_w_ : turns_r_, true);
   const uint32_t bit = 1u << n;
   (write ? snap_w_ : snap_r_) &= ~bit;
   Port& p = ports_[n];

@@ -240,7 +240,7 @@ class TimedEngine final : public Engine {
   void take_bus(unsigned n, Clock start, uint32_t held, BusAddr addr, uint32_t size, bool write);
   void ask_bus(unsigned n, std::coroutine_handle<> h, BusAddr addr, uint32_t size, uint32_t extra, bool write);
   void start_stream(unsigned n, std::coroutine_handle<> h, Stream& s);
-  static unsigned choose(uint32_t mask, Turns& turns, unsigned count2, unsigned count3);
+  unsigned choose(uint32_t mask, Turns& turns, bool bus) const;
   void give(UnitArbiter& u, unsigned unit, unsigned n);
   void arbitrate_units();
   void grant_bus();
