@@ -196,6 +196,22 @@ TEST(AeadTags, HardwareComparesWhereItMay) {
     }
 }
 
+// No verdict is no "passed".
+TEST(AeadTags, AMissingVerdictFails) {
+  for (const char* d : {"authenc-hmac-sha1-cbc-aes-talitos", "gcm-aes-talitos", "ccm-aes-talitos"}) {
+    Harness h(on("p2020"));
+    Rng rng(1);
+    auto t = h.registry.alloc_aead(d);
+    const Spec spec(t->info().name);
+    const Keys keys = aead::random_keys(spec, rng);
+    ASSERT_EQ(t->set_key(keys.blob(spec)), Status::Ok);
+    h.engine.silent_verdict = true;
+    Request r(spec, keys, rng, {.aad = 8, .text = 64, .tag = 12, .encrypt = false}, h.dma());
+    EXPECT_EQ(run(h, *t, r), Status::BadMessage) << d;
+    EXPECT_EQ(h.engine.icv_checks, 1u);
+  }
+}
+
 // T39: the comparison looks at every byte.
 TEST(AeadTags, ComparisonLooksAtEveryByte) {
   uint8_t a[64] = {}, b[64] = {};
@@ -776,6 +792,7 @@ TEST(AeadErrors, TimeLimit) {
       EXPECT_TRUE(h.device->poll_timeouts());
       h.engine.run();
       EXPECT_EQ(b.requests[0]->status, Status::TimedOut) << part << text;
+      EXPECT_EQ(h.engine.lost_fetches, 0u);
       EXPECT_EQ(b.requests[0]->finished, 1u);
       for (size_t i = 1; i < 6; ++i) b.requests[i]->check(part);
       EXPECT_EQ(b.order, up_to(6));

@@ -66,7 +66,7 @@ void FakeEngine::reset_all() {
     c.started = s;
   }
   imr_hi_ = isr_hi_extra_ = isr_lo_ = mcr_ = 0;
-  if (sec1()) imr_hi_ = ~0u;  // there a 1 masks
+  if (sec1()) imr_hi_ = imr_lo_ = ~0u;  // there a 1 masks
   unit_isr_ = {};
   unit_mask_ = {};
 }
@@ -82,7 +82,7 @@ uint32_t FakeEngine::isr_hi() const {
 }
 
 bool FakeEngine::line_up(unsigned line) const {
-  if (sec1()) return line == 0 && ((isr_hi() & ~imr_hi_) || isr_lo_);
+  if (sec1()) return line == 0 && ((isr_hi() & ~imr_hi_) || (isr_lo_ & ~imr_lo_));
   uint32_t mine = 0;
   for (unsigned i = 0; i < channels_.size(); ++i)
     if (channels_[i].remapped == (line == 1)) mine |= 3u << (2 * i) | 0x100u << i;
@@ -171,6 +171,9 @@ void FakeEngine::write32(uint32_t offset, uint32_t value) {
   switch (offset) {
     case kImr:
       imr_hi_ = value;
+      break;
+    case kImr + 4:
+      imr_lo_ = value;
       break;
     case kIcr:
       for (unsigned i = 0; i < channels_.size(); ++i) {
@@ -298,6 +301,7 @@ void FakeEngine::channel_write(Channel& c, unsigned index, uint32_t offset, uint
 void FakeEngine::fail(Channel& c, uint32_t bits) {
   c.errors |= bits;
   c.error_pending = true;
+  if (sec1() && bits & 0x2000) isr_lo_ |= 0x40;  // TEA
 }
 
 bool FakeEngine::step(unsigned index) {
@@ -536,7 +540,7 @@ uint32_t FakeEngine::run_hash(const regs::HeaderWord& h, const regs::Descriptor&
 uint32_t FakeEngine::check_icv(Channel& c, unsigned unit, const Octets& computed, const Octets& received, unsigned shift) {
   if (!part_.icv_writeback) return unit_error(unit, 0x80);
   ++icv_checks;
-  c.has_feedback = true;
+  c.has_feedback = !silent_verdict;
   const bool same = std::equal(received.begin(), received.end(), computed.begin());
   c.feedback = (same ? 1u : 2u) << shift;
   return !same && !(unit_mask_[unit == 11 ? 3 : unit] & 0x4000) ? unit_error(unit, 0x4000) : 0;

@@ -48,6 +48,7 @@ class FakeEngine : public driver::Platform {
   /// The FIFO drops this descriptor as if it were full.
   std::function<bool(unsigned channel, uint64_t number)> drop;
   bool ignore_continue = false;          // CON never clears
+  bool silent_verdict = false;           // an ICV is compared, the verdict not written back
   bool ignore_reset = false;             // SWR never clears
   bool deliver_on_write = false;         // interrupts come at the end of each outermost register write
   unsigned error_survives_continue = 0;  // so many CONs leave the error field set
@@ -129,7 +130,7 @@ class FakeEngine : public driver::Platform {
   const regs::Part& part_;
   unsigned fifo_entries_;
   std::vector<Channel> channels_;
-  uint32_t imr_hi_ = 0, isr_hi_extra_ = 0, isr_lo_ = 0, mcr_ = 0;
+  uint32_t imr_hi_ = 0, imr_lo_ = 0, isr_hi_extra_ = 0, isr_lo_ = 0, mcr_ = 0;
   std::array<uint32_t, 16> unit_isr_{}, unit_mask_{};  // SEC 2 layout
   std::pair<Handler, void*> handlers_[2] = {};
   std::deque<std::pair<Handler, void*>> tasks_;

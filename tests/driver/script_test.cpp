@@ -454,5 +454,89 @@ TEST(Script, DoubleOverflowResetsTheChannel) {
   }
 }
 
+// SEC 1: other places, inverted mask, one fetch register, no continue.
+TEST(Script, Sec1FromProbeToAnError) {
+  ScriptedPlatform p(1 << 20, 0x1000'0000);
+  constexpr uint32_t kChannel = 0x2000, kDeuMask = 0x5038, kAesuIsr = 0x4030;
+  constexpr uint32_t kRunning = 0xc80f0000, kDoneMasked = 0xd80f0000;  // 1 masks
+  const auto reset_all = [&] {
+    for (int i = 0; i < 2; ++i) {
+      p.expect_write(kMcr, 0x01000000);
+      p.expect_read(kMcr, 0);
+    }
+  };
+  const auto reset_channel = [&] {
+    p.expect_write(kChannel + 0x0c, 1);
+    p.expect_read(kChannel + 0x0c, 0);
+    p.expect_write(kChannel + 0x0c, 0x1a);  // CDWE, NE, CDIE
+  };
+  reset_all();
+  reset_channel();
+  p.expect_read(kDeuMask, 0);
+  p.expect_write(kDeuMask, 0x00200000);  // KPE
+  p.expect_write(kImr + 4, 0x33333340);
+  p.expect_write(kImr, kRunning);
+  {
+    Device d(p);
+    ASSERT_EQ(d.probe({{"fsl,sec1.2", "fsl,sec1.0"}, 1, 24, 0x4c, 0x05000154, 1}), Status::Ok);
+    const uint8_t key[16] = {7};
+    Cipher c(p, d, "cbc(aes)", key);
+    auto r = c.request(64);
+    const auto ring_base = static_cast<uint32_t>(0x1000'0000 + 64 * 2048);
+    p.expect_write(kChannel + 0x4c, ring_base);
+    ASSERT_EQ(c.transform->encrypt(r), Status::InProgress);
+    ASSERT_EQ(c.transform->encrypt(r), Status::InProgress);  // waits until the first is done
+    ASSERT_EQ(c.transform->encrypt(r), Status::InProgress);
+    // Header in the first word, pointers behind, no next descriptor.
+    const uint8_t* raw = p.dma().host_ptr(ring_base);
+    EXPECT_EQ(load_be32(raw), 0x60300011u);
+    EXPECT_EQ(load_be64(raw + 4), 0u);
+    EXPECT_EQ(load_be64(raw + 12), uint64_t{16} << 32 | (ring_base + 64));
+    EXPECT_EQ(load_be32(raw + 20), 16u);
+    EXPECT_EQ(load_be32(raw + 28), 64u);
+    EXPECT_EQ(load_be32(raw + 32), p.dma().bus_addr(c.memory));
+    EXPECT_EQ(load_be32(raw + 60), 0u);
+
+    // Done: the next one goes out.
+    mark_done(p, ring_base);
+    p.expect_read(kIsr, 0x10000000);
+    p.expect_read(kIsr + 4, 0);
+    p.expect_write(kIcr, 0x10000000);
+    p.expect_read(kIsr, 0);
+    p.expect_write(kImr, kDoneMasked);
+    p.raise(0);
+    p.expect_write(kChannel + 0x4c, ring_base + 448);
+    p.expect_write(kImr, kRunning);
+    p.run_tasks();
+    EXPECT_EQ(c.results, std::vector<Status>{Status::Ok});
+
+    // A data size error of the AESU in the second: reset, and the third goes out.
+    p.expect_read(kIsr, 0x20000000);
+    p.expect_read(kIsr + 4, 0);
+    p.expect_write(kIcr, 0x20000000);
+    p.expect_read(kChannel + 0x14, 0x0100);
+    p.expect_read64(kChannel + 0x40, ring_base + 448);
+    p.expect_read(kAesuIsr, 0x00010000);
+    reset_channel();
+    p.expect_write(kChannel + 0x4c, ring_base + 896);
+    p.raise(0);
+    EXPECT_TRUE(p.script_done());
+    EXPECT_EQ(c.results, (std::vector<Status>{Status::Ok, Status::Invalid}));
+    ASSERT_FALSE(p.log_lines().empty());
+    const std::string& text = p.log_lines().back();
+    EXPECT_NE(text.find("AESU interrupt status 00000100 (DSE)"), std::string::npos) << text;
+    EXPECT_NE(text.find("error 0100 (EU)"), std::string::npos) << text;
+    p.let_go();
+  }
+}
+
+TEST(Script, Sec1MemoryMustLieBelow4GiB) {
+  ScriptedPlatform p;  // at 0x1'2000'0000
+  Device d(p);
+  EXPECT_EQ(d.probe({{"fsl,sec1.2", "fsl,sec1.0"}, 1, 24, 0x4c, 0x05000154, 1}), Status::Invalid);
+  ASSERT_EQ(p.log_lines().size(), 1u);
+  EXPECT_EQ(p.log_lines()[0], "DMA memory lies beyond the engine's 32 address bits");
+}
+
 }  // namespace
 }  // namespace sec::test
