@@ -54,6 +54,8 @@ std::string to_hex(const uint8_t* p, size_t n);
 std::vector<size_t> parse_sizes(const std::string& text, const std::string& option);
 /// The whole of a file, "-" is standard input. SetupError when it cannot be read.
 std::vector<uint8_t> read_input(const std::string& path, const std::string& option);
+/// SetupError when write_output() could not write there; leaves whatever is at `path` as it is.
+void check_writable(const std::string& path, const std::string& option);
 /// Writes through a temporary beside the target; "-" is standard output.
 void write_output(const std::string& path, const std::string& option, const void* data, size_t n);
 

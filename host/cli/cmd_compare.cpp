@@ -72,8 +72,8 @@ int compare(Options& o) {
     hw::Timing t = hw::Timing::for_part(*so.part);  // a wrong knob is told before anything runs
     for (const std::string& s : so.set) t.set(s);
   }
-  for (const auto* p : {&o.csv, &o.html, &o.json_file})
-    if (!p->empty() && *p != "-") write_output(*p, p == &o.csv ? "--csv" : p == &o.html ? "--html" : "--json-file", "", 0);
+  for (const auto* p : {&o.csv, &o.html, &o.json_file})  // told before minutes of work, and without touching what is there
+    if (!p->empty()) check_writable(*p, p == &o.csv ? "--csv" : p == &o.html ? "--html" : "--json-file");
   const bool esp = o.what == "esp" || o.what == "all", disk = o.what == "disk" || o.what == "all", speed = o.what == "speed" || o.what == "all";
   json doc{{"tool", "secsim compare"}, {"version", "0.1.0"}, {"kind", o.what}, {"provenance", provenance(o.common)}, {"sections", json::array()}};
   std::vector<Job> jobs;

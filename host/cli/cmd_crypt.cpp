@@ -231,7 +231,7 @@ int crypt_many(Options& o) {
   std::string driver;
   session.run([&](Session& s) {
     Transform t(s, o);
-    driver = t.info().driver;
+    driver = t.info().composed.empty() ? t.info().driver : fmt::format("{} ({})", t.info().driver, t.info().composed);
     if (t.cipher)
       for (size_t n : sizes)
         if (n % t.info().block_bytes) throw SetupError(fmt::format("--sizes: {} is no multiple of the {} bytes of a block of {}", n, t.info().block_bytes, t.info().name));

@@ -19,8 +19,16 @@ struct Options {
   unsigned depth = 1;
 };
 
-std::unique_ptr<crypto::Hash> transform(Session& s, const Options& o, const Bytes& key) {
+/// `in_steps`: of that name, the best implementation that can do so.
+std::unique_ptr<crypto::Hash> transform(Session& s, const Options& o, const Bytes& key, bool in_steps) {
   auto t = s.registry().alloc_hash(o.driver.empty() ? o.alg : o.driver);
+  if (t && in_steps && o.driver.empty() && o.alg != t->info().driver && !t->info().state_bytes) {
+    const crypto::AlgorithmInfo* best = nullptr;
+    const auto all = s.registry().list();
+    for (const auto& a : all)
+      if (a.type == crypto::AlgorithmType::Hash && a.name == o.alg && a.selftest != crypto::SelfTest::Failed && a.state_bytes && (!best || a.priority > best->priority)) best = &a;
+    if (best) t = s.registry().alloc_hash(best->driver);
+  }
   if (!t)
     throw SetupError(fmt::format("{}: no such hash on {} (ENOENT); there are {}", o.driver.empty() ? "--alg " + o.alg : "--driver " + o.driver, s.part().name,
                                  names_of(s.registry(), crypto::AlgorithmType::Hash)));
@@ -52,7 +60,7 @@ OneHash hash(Options& o, const Bytes& data) {
   so.memory_bytes = std::max<size_t>(so.memory_bytes, data.size() * 3 + (size_t{32} << 20));
   Session session(so);
   session.run([&](Session& s) {
-    auto t = transform(s, o, key);
+    auto t = transform(s, o, key, !updates.empty());
     r.driver = t->info().driver;
     r.composed = t->info().composed;
     r.digest.resize(t->info().digest_bytes);
@@ -134,8 +142,8 @@ int hash_many(Options& o) {
   ManyResult r;
   std::string driver;
   session.run([&](Session& s) {
-    auto t = transform(s, o, key);
-    driver = t->info().driver;
+    auto t = transform(s, o, key, false);
+    driver = t->info().composed.empty() ? t->info().driver : fmt::format("{} ({})", t->info().driver, t->info().composed);
     std::vector<std::unique_ptr<ManyJob>> slots;
     for (unsigned i = 0; i < o.depth; ++i) slots.push_back(std::make_unique<CheckedHash>(s, o, *t, key, sizes, segments));
     r = run_many(s, o.many, std::move(slots), [&] { t->flush(); });

@@ -94,6 +94,16 @@ std::vector<uint8_t> read_input(const std::string& path, const std::string& opti
   return v;
 }
 
+void check_writable(const std::string& path, const std::string& option) {
+  if (path == "-") return;
+  std::error_code e;
+  const bool folder = std::filesystem::is_directory(path, e);
+  const std::string temp = path + ".secsim-tmp";
+  const bool ok = !folder && std::ofstream(temp, std::ios::binary | std::ios::trunc).good();
+  std::filesystem::remove(temp, e);
+  if (!ok) throw SetupError(fmt::format("{} {}: the file cannot be written; check the folder and its permissions", option, path));
+}
+
 void write_output(const std::string& path, const std::string& option, const void* data, size_t n) {
   if (path == "-") {
     if (std::fwrite(data, 1, n, stdout) != n || std::fflush(stdout)) throw SetupError(option + " -: standard output cannot be written");

@@ -19,9 +19,7 @@ std::string why(const json& row) {
 }
 
 std::string packets(const json& s) {
-  std::string o = fmt::format("{:<20} {:>6} | {:>8} {:>8} {:>6} | {:>9} {:>5} {:>8} {:>8} {:>6} | {:>4} {:>4} {:>4} {:>4} {:>4} | {}\n", "", "", "sim", "sim", "", "sim", "host", "sim us",
-                              "sim us", "in", "bus", "chan", "AESU", "DEU", "gain", "");
-  o = fmt::format("{:<20} {:>6} | {:^24} | {:^40} | {:^24} | bottleneck\n", "", "", "measured here   profile", "engine offload (simulated)", "busy % of sim. time");
+  std::string o = fmt::format("{:<20} {:>6} | {:^24} | {:^40} | {:^24} | bottleneck\n", "", "", "measured here   profile", "engine offload (simulated)", "busy % of sim. time");
   o += fmt::format("{:<20} {:>6} | {:>8} {:>8} {:>6} | {:>9} {:>6} {:>8} {:>8} {:>5} | {:>4} {:>4} {:>4} {:>4} {:>4} |\n", "suite", "bytes", "1 buffer", "multi-b.", "CPU", "Mbit/s", "host %", "p50 us", "p99 us",
                    "queue", "bus", "chan", "AESU", "DEU", "gain");
   std::string last;

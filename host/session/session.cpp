@@ -45,6 +45,7 @@ void Session::run(const std::function<void(Session&)>& body) {
   std::exception_ptr failure;
   auto all = [&] {
     try {
+      device_->set_extras(options_.extras);
       registry_->set_pump([this] { return platform_->pump(); });
       if (const Status s = device_->probe(device_properties(part())); s != Status::Ok)
         throw SetupError("the engine does not probe: " + std::string(errno_name(s)));

@@ -35,6 +35,7 @@ struct SessionOptions {
   size_t memory_bytes = EnginePlatform::kDefaultMemoryBytes;
   bool cpu_backends = true;         // register OpenSSL and ipsec-mb as well
   bool compositions = true;         // xts(aes) over the engine's ecb(aes), ...
+  bool extras = true;               // what the engine can do beyond what Linux's driver offers
   bool selftest = true;
 };
 
