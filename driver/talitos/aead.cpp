@@ -58,8 +58,9 @@ std::vector<AeadAlg> make_algs() {
       AeadAlg a;
       a.name = "authenc(hmac(" + std::string(h.name) + ")," + std::string(c.name) + ")";
       a.driver = "authenc-hmac-" + std::string(h.name) + "-" + std::string(c.short_name) + "-talitos";
-      a.cipher_header = regs::make_header(
-          c.unit, c.mode, Eu::None, 0, ctr ? DescriptorType::AesuCtrNonsnoop : DescriptorType::CommonNonsnoop, false, false);
+      a.cipher_header =
+          regs::make_header(c.unit, c.mode, Eu::None, 0,
+                            ctr ? DescriptorType::AesuCtrNonsnoop : DescriptorType::CommonNonsnoop, false, false);
       a.hash = &h;
       a.key_rule = c.key_rule;
       a.block_bytes = c.block_bytes;
@@ -200,7 +201,8 @@ Status build_cipher_piece(AeadJob& j, Device& d, Slot& s) {
   uint64_t in = 0, out = 0;
   Status e = d.map_list(s, Device::Side::Source, Direction::ToDevice, j.src,
                         {.data_bytes = n, .pad_to = p.alg->block_bytes == 1 ? kAesBlock : 0}, &in);
-  if (e == Status::Ok) e = d.map_list(s, Device::Side::Destination, Direction::FromDevice, j.dst, {.data_bytes = n}, &out);
+  if (e == Status::Ok)
+    e = d.map_list(s, Device::Side::Destination, Direction::FromDevice, j.dst, {.data_bytes = n}, &out);
   if (e != Status::Ok) return e;
   const unsigned iv = p.alg->iv_bytes;
   uint32_t header = p.alg->cipher_header;
@@ -218,7 +220,9 @@ Status build_cipher_piece(AeadJob& j, Device& d, Slot& s) {
 }
 
 /// Where the outer hash's second block has to be, so that key block and inner digest lie side by side.
-uint8_t* outer_block(AeadJob& j) { return j.work->outer_key + sizeof j.work->outer_key - j.program.alg->hash->block_bytes; }
+uint8_t* outer_block(AeadJob& j) {
+  return j.work->outer_key + sizeof j.work->outer_key - j.program.alg->hash->block_bytes;
+}
 
 /// The next piece of the inner hash; the last one is never empty, since the ipad block comes first.
 Status build_hash_piece(AeadJob& j, Device& d, Slot& s, bool* last) {
@@ -304,11 +308,7 @@ Status retired_composed(Job& job, Device& d, Slot&, Status status) {
 
 Status finish_aead(Job& job, Device& d, Status status) {
   auto& j = static_cast<AeadJob&>(job);
-  if (j.work) {
-    std::memset(j.work, 0, sizeof *j.work);
-    d.dma().free(j.work);
-    j.work = nullptr;
-  }
+  if (j.retired == retired_composed && j.work) std::memset(j.work, 0, sizeof *j.work);  // it holds keys
   d.unref(j.program.key);
   d.aeads().authenc.give(&j);
   return status;
@@ -318,7 +318,7 @@ Status finish_aead(Job& job, Device& d, Status status) {
 Status prepare_composed(AeadJob& j, Device& d) {
   const AeadProgram& p = j.program;
   const HashRow& h = *p.alg->hash;
-  j.work = static_cast<AeadWork*>(d.dma().alloc(sizeof(AeadWork), 64));
+  if (!j.work) j.work = static_cast<AeadWork*>(d.dma().alloc(sizeof(AeadWork), 64));
   if (!j.work) return Status::NoMemory;
   uint8_t* const outer = outer_block(j);
   for (unsigned i = 0; i < h.block_bytes; ++i) {
@@ -363,8 +363,8 @@ Status build_digest(Job& job, Device& d, Slot& s) {
   using namespace regs::mdeu_mode;
   auto& j = static_cast<DigestJob&>(job);
   uint8_t* const desc = s.edesc->descriptor;
-  d.put_header(desc, regs::make_header(j.hash->unit, static_cast<uint8_t>(j.hash->algorithm | kInit | kPad), Eu::None, 0,
-                                       DescriptorType::CommonNonsnoop, false, true));
+  d.put_header(desc, regs::make_header(j.hash->unit, static_cast<uint8_t>(j.hash->algorithm | kInit | kPad), Eu::None,
+                                       0, DescriptorType::CommonNonsnoop, false, true));
   d.put_pointer(desc, 3, d.pointer_to(j.memory + kDigestRoom, j.message_bytes));
   d.put_pointer(desc, 5, d.pointer_to(j.memory, j.hash->digest_bytes));
   j.piece_bytes = j.message_bytes;
@@ -455,7 +455,8 @@ Status TalitosAead::submit(const crypto::AeadRequest& r, bool encrypt) {
   const size_t text = encrypt ? r.size_bytes : r.size_bytes - tag;
   if (text % alg_.block_bytes || !r.iv || !r.src || !r.dst) return Status::Invalid;
   crypto::ScatterWalk src(r.src), dst(r.dst);
-  if (!src.skip(r.aad_bytes + r.size_bytes) || !dst.skip(r.aad_bytes + text + (encrypt ? tag : 0))) return Status::Invalid;
+  if (!src.skip(r.aad_bytes + r.size_bytes) || !dst.skip(r.aad_bytes + text + (encrypt ? tag : 0)))
+    return Status::Invalid;
 
   AeadJob* j = device_.aeads().authenc.take();
   j->program = program_;
@@ -467,7 +468,6 @@ Status TalitosAead::submit(const crypto::AeadRequest& r, bool encrypt) {
   j->complete = r.complete;
   j->context = r.context;
   j->finish = finish_aead;
-  j->work = nullptr;
   std::memcpy(j->iv, r.iv, alg_.iv_bytes);
   // Before the engine writes: the output may lie over the input.
   if (!encrypt) static_cast<void>(crypto::copy_from(r.src, r.aad_bytes + text, j->received, tag));

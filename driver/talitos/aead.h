@@ -5,14 +5,16 @@
 // one that SEC 1 has. [LX][T23]
 //
 // The tag of an ipsec_esp decryption is compared by the engine where it can be: from SEC 2.1 on, when source and
-// destination are one piece each, or from SEC 3.0 on always, where the source's link table covers the tag, too. [LX] Everything
-// else has the engine's tag written to the slot's JobArea and compared here, in constant time. DeviceStats counts both.
+// destination are one piece each, or from SEC 3.0 on always, where the source's link table covers the tag, too. [LX]
+// Everything else has the engine's tag written to the slot's JobArea and compared here, in constant time. DeviceStats
+// counts both.
 //
-// What one descriptor cannot do is composed of several, invisibly to the caller: text or AAD longer than a descriptor carries,
-// and empty text, for which the cipher unit would wait for ever. The cipher runs in pieces that hand the IV on, and the HMAC as
-// two plain hashes (inner over ipad, AAD and ciphertext, outer over opad and the inner digest) in pieces that hand the context
-// on. That needs nothing of the MDEU that some part lacks: HMAC in a descriptor of its own exists from SEC 2.1 on only. [LX]
-// Encryption ciphers first; decryption first hashes and compares, so nothing is deciphered when the tag is wrong.
+// What one descriptor cannot do is composed of several, invisibly to the caller: text or AAD longer than a descriptor
+// carries, and empty text, for which the cipher unit would wait for ever. The cipher runs in pieces that hand the IV
+// on, and the HMAC as two plain hashes (inner over ipad, AAD and ciphertext, outer over opad and the inner digest) in
+// pieces that hand the context on. That needs nothing of the MDEU that some part lacks: HMAC in a descriptor of its own
+// exists from SEC 2.1 on only. [LX] Encryption ciphers first; decryption first hashes and compares, so nothing is
+// deciphered when the tag is wrong.
 #pragma once
 #include <memory>
 
@@ -76,7 +78,7 @@ struct AeadJob : Job {
 
   // Composed only:
   enum class Phase : uint8_t { Cipher, Inner, Outer, End };
-  AeadWork* work = nullptr;
+  AeadWork* work = nullptr;             // kept from use to use
   std::vector<crypto::Segment> hashed;  // ipad block, AAD, ciphertext
   crypto::ScatterList hashed_list;
   crypto::ScatterWalk hash_walk{nullptr}, src{nullptr}, dst{nullptr};

@@ -22,7 +22,9 @@ constexpr size_t kCarriedBytes = 64;
 static_assert(kCarriedBytes >= place::kGcmBytes && kCarriedBytes >= place::kCcmInBytes);
 static_assert(sizeof(JobArea::context_in) >= place::kCcmInBytes);
 
-constexpr uint32_t header(DescriptorType type, uint8_t m) { return regs::make_header(Eu::Aesu, m, Eu::None, 0, type, false, false); }
+constexpr uint32_t header(DescriptorType type, uint8_t m) {
+  return regs::make_header(Eu::Aesu, m, Eu::None, 0, type, false, false);
+}
 constexpr AesAeadAlg kAlgs[] = {
     {"gcm(aes)", "gcm-aes-talitos", true, false, 0, 12, header(DescriptorType::IpsecAesGcm, mode::kGcm)},
     {"rfc4106(gcm(aes))", "rfc4106-gcm-aes-talitos", true, true, 4, 8, header(DescriptorType::IpsecAesGcm, mode::kGcm)},
@@ -47,7 +49,8 @@ void ccm_context(const AesAeadJob& j, uint8_t* out) {
   }
   out[0] = static_cast<uint8_t>((j.authenticated_bytes ? 0x40 : 0) | (p.auth_bytes - 2) / 2 << 3 | (length_bytes - 1));
   std::memcpy(out + 1, nonce, nonce_bytes);
-  for (unsigned i = 0; i < length_bytes && i < 8; ++i) out[15 - i] = static_cast<uint8_t>(uint64_t{j.text_bytes} >> 8 * i);
+  for (unsigned i = 0; i < length_bytes && i < 8; ++i)
+    out[15 - i] = static_cast<uint8_t>(uint64_t{j.text_bytes} >> 8 * i);
   if (j.hardware_check) std::memcpy(out + place::kCcmIcv, j.received, p.auth_bytes);
   uint8_t* const a0 = out + place::kCcmCounter;
   a0[0] = static_cast<uint8_t>(length_bytes - 1);
@@ -144,8 +147,6 @@ Status retired(Job& job, Device& d, Slot& s, Status status) {
 
 Status finish(Job& job, Device& d, Status status) {
   auto& j = static_cast<AesAeadJob&>(job);
-  if (j.carried) d.dma().free(j.carried);
-  j.carried = nullptr;
   d.unref(j.program.key);
   d.aeads().aes.give(&j);
   return status;
@@ -174,7 +175,8 @@ Status TalitosAesAead::set_auth_bytes(unsigned bytes) {
 }
 
 Status TalitosAesAead::set_key(std::span<const uint8_t> key, uint32_t /*key_flags*/) {
-  if (key.size() < info_.min_key_bytes || key.size() > info_.max_key_bytes) return Status::Invalid;  // the old key stays
+  if (key.size() < info_.min_key_bytes || key.size() > info_.max_key_bytes)
+    return Status::Invalid;  // the old key stays
   const size_t aes = key.size() - alg_.salt_bytes;
   KeySlot* const slot = aes % 8 == 0 ? device_.new_key() : nullptr;
   drop_key();
@@ -201,7 +203,8 @@ Status TalitosAesAead::submit(const crypto::AeadRequest& r, bool encrypt) {
     if (length_bytes < 8 && text >> 8 * length_bytes) return Status::Invalid;
   }
   crypto::ScatterWalk src(r.src), dst(r.dst);
-  if (!src.skip(r.aad_bytes + r.size_bytes) || !dst.skip(r.aad_bytes + text + (encrypt ? tag : 0))) return Status::Invalid;
+  if (!src.skip(r.aad_bytes + r.size_bytes) || !dst.skip(r.aad_bytes + text + (encrypt ? tag : 0)))
+    return Status::Invalid;
 
   AesAeadJob* j = device_.aeads().aes.take();
   j->program = program_;
@@ -224,11 +227,10 @@ Status TalitosAesAead::submit(const crypto::AeadRequest& r, bool encrypt) {
   j->finish = finish;
   j->complete = r.complete;
   j->context = r.context;
-  j->carried = nullptr;
   Status s = Status::Ok;
   if (pieces) {
     ++device_.counters().split_requests;
-    j->carried = static_cast<uint8_t*>(device_.dma().alloc(kCarriedBytes, 64));
+    if (!j->carried) j->carried = static_cast<uint8_t*>(device_.dma().alloc(kCarriedBytes, 64));
     if (!j->carried) s = Status::NoMemory;
   }
   ++program_.key->refs;

@@ -5,8 +5,9 @@
 // the key, and pointer 2. Type 3 takes B0 and A0 as context and the AAD with its length in front; how that context is
 // laid out is told in hw/regs/aesu.h.
 //
-// The AESU compares the tag itself from SEC 2.1 on (ICCR0): GCM's comes as the extent of the data, CCM's in the context, so
-// that it does not matter how the lists are cut. On SEC 2.0, and for CCM texts of several pieces, it is compared here.
+// The AESU compares the tag itself from SEC 2.1 on (ICCR0): GCM's comes as the extent of the data, CCM's in the
+// context, so that it does not matter how the lists are cut. On SEC 2.0, and for CCM texts of several pieces, it is
+// compared here.
 //
 // Texts longer than a descriptor carries go in pieces, the context handed on through memory. AAD must fit one pointer.
 #pragma once
@@ -40,7 +41,7 @@ struct AesAeadJob : Job {
   crypto::ScatterWalk src{nullptr}, dst{nullptr};
   uint8_t iv[16] = {};
   uint8_t received[16] = {};
-  uint8_t* carried = nullptr;  // of several pieces: DMA memory for the context
+  uint8_t* carried = nullptr;  // of several pieces: DMA memory for the context; kept from use to use
   bool encrypt = false;
   bool first_piece = true;
   bool hardware_check = false;

@@ -35,8 +35,10 @@ constexpr CipherAlg kCiphers[] = {
     {"cbc(des3_ede)", "cbc-3des-talitos", 8, 24, 24, 8, KeyRule::Des3,
      des(regs::deu_mode::kCbc | regs::deu_mode::kTriple), 0},
     // What the hardware has beyond Linux's driver. OFB and CFB of the AESU: from SEC 3.0 on.
-    {"ofb(aes)", "ofb-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kOfb), 16, false, true, true, true},
-    {"cfb(aes)", "cfb-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCfb128), 16, false, true, true, true},
+    {"ofb(aes)", "ofb-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kOfb), 16, false, true, true,
+     true},
+    {"cfb(aes)", "cfb-aes-talitos", 1, 16, 32, 16, KeyRule::Aes, aes(regs::aesu_mode::kCfb128), 16, false, true, true,
+     true},
     {"ofb(des)", "ofb-des-talitos", 1, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kOfb64), 8, false, false, true},
     {"cfb(des)", "cfb-des-talitos", 1, 8, 8, 8, KeyRule::Des, des(regs::deu_mode::kCfb64), 8, false, false, true},
     {"ofb(des3_ede)", "ofb-3des-talitos", 1, 24, 24, 8, KeyRule::Des3,

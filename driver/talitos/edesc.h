@@ -71,7 +71,7 @@ struct CipherProgram {
   KeySlot* key = nullptr;
   uint32_t block_mask = 0;  // block size - 1
   uint8_t iv_bytes = 0;
-  uint8_t pad_mask = 0;  // stream modes: the units take whole blocks only; block size - 1
+  uint8_t pad_mask = 0;            // stream modes: the units take whole blocks only; block size - 1
   uint16_t rc4_context_bytes = 0;  // RC4: state that pieces hand on instead of an IV
 };
 
@@ -103,7 +103,8 @@ struct Job {
   bool backlogged = false;     // Busy was returned: the caller must be told when it starts
 };
 
-/// Jobs of one kind, used again and again. The pool grows with the backlog and never shrinks.
+/// Jobs of one kind, used again and again. The pool grows with the backlog and never shrinks; what a job holds in DMA
+/// memory stays with it (each() is for giving it back at the end), so that only the first ones allocate.
 template <class T>
 class JobPool {
  public:
@@ -118,6 +119,10 @@ class JobPool {
   void give(T* j) {
     j->next = free_;
     free_ = j;
+  }
+  template <class F>
+  void each(F&& f) {
+    for (T& j : store_) f(j);
   }
 
  private:

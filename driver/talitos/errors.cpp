@@ -167,7 +167,8 @@ void Device::channel_error(Channel& ch) {
     ++stats_.single_overflows;
     log(Platform::Level::Error,
         fmt::format("channel {}: fetch FIFO overflow, the engine dropped a descriptor", ch.index));
-    if (generation_ == regs::Generation::Sec3) platform_.write32(ch.base + kCcpsr + 4, kSof);  // [USP]; SEC 2 clears it with the next descriptor
+    if (generation_ == regs::Generation::Sec3)
+      platform_.write32(ch.base + kCcpsr + 4, kSof);  // [USP]; SEC 2 clears it with the next descriptor
     ch.overflow_suspect = true;
     flush_channel(ch);
     return;
@@ -188,8 +189,7 @@ void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, bool located) {
   }
   const uint32_t header = load_be32(raw);
   std::string text =
-      fmt::format("channel {}: error {:04x} ({}), ", ch.index, errors,
-                  decode(ccpsr(generation_).fields, errors));
+      fmt::format("channel {}: error {:04x} ({}), ", ch.index, errors, decode(ccpsr(generation_).fields, errors));
   if (located)
     text += fmt::format("descriptor {:x}", cdpr);
   else
@@ -218,8 +218,7 @@ void Device::report(Channel& ch, uint32_t errors, BusAddr cdpr, bool located) {
 bool Device::continue_channel(Channel& ch, BusAddr offender) {
   using namespace regs;
   const uint32_t con = hi32(kCCCR.mask("CON"));
-  const uint64_t halting =
-      channel_error::kAll & ~channel_error::not_halting(generation_);
+  const uint64_t halting = channel_error::kAll & ~channel_error::not_halting(generation_);
   // ERRATUM: on SEC 3.1 the error field sometimes survives the first CON. [USP] The second is given only while the
   // channel still stands at the same descriptor, for CON abandons whatever is current.
   for (int i = 0; i < 2; ++i) {

@@ -24,8 +24,10 @@ Status Device::build_lists(Slot& s, const CipherProgram& p, crypto::ScatterWalk&
     dst = start_of_piece;
     static_cast<void>(dst.skip(size_bytes));
   } else {
-    e = map_list(s, Side::Source, Direction::ToDevice, src, {.data_bytes = size_bytes, .pad_to = p.pad_mask ? p.pad_mask + size_t{1} : 0}, in);
-    if (e == Status::Ok) e = map_list(s, Side::Destination, Direction::FromDevice, dst, {.data_bytes = size_bytes}, out);
+    e = map_list(s, Side::Source, Direction::ToDevice, src,
+                 {.data_bytes = size_bytes, .pad_to = p.pad_mask ? p.pad_mask + size_t{1} : 0}, in);
+    if (e == Status::Ok)
+      e = map_list(s, Side::Destination, Direction::FromDevice, dst, {.data_bytes = size_bytes}, out);
   }
   if (e != Status::Ok && s.flags) release(s);
   return e;
@@ -33,6 +35,7 @@ Status Device::build_lists(Slot& s, const CipherProgram& p, crypto::ScatterWalk&
 
 Status Device::map_list(Slot& s, Side side, Direction direction, crypto::ScatterWalk& walk, const Parcels& parcels,
                         uint64_t* result) {
+  *result = 0;
   if (sec1()) return map_linear(s, direction, walk, parcels, result);
   SlotExtras& x = channels_[s.channel].extras[&s - channels_[s.channel].slots];
   const size_t tail = parcels.pad_to ? parcels.data_bytes % parcels.pad_to : 0;

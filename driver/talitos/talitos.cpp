@@ -57,6 +57,8 @@ Device::~Device() {
   }
   for (Channel& ch : channels_) dma_.free(ch.ring);
   for (CipherJob& j : job_store_) dma_.free(j.stream_iv);
+  aeads_->authenc.each([this](AeadJob& j) { dma_.free(j.work); });
+  aeads_->aes.each([this](AesAeadJob& j) { dma_.free(j.carried); });
   dma_.free(areas_);
 }
 
@@ -88,10 +90,10 @@ Status Device::probe(const DeviceProperties& p) {
   ito_ = sec1 ? 0 : hi32(regs::kISR.mask("ITO"));
   channel_count_ = p.num_channels;
   line_count_ = p.interrupts;
-  channel_config_ = static_cast<uint32_t>(
-      sec1 ? regs::kCCCR1.mask("CDWE") | regs::kCCCR1.mask("NE") | regs::kCCCR1.mask("CDIE")
-           : regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
-                 (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
+  channel_config_ =
+      static_cast<uint32_t>(sec1 ? regs::kCCCR1.mask("CDWE") | regs::kCCCR1.mask("NE") | regs::kCCCR1.mask("CDIE")
+                                 : regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
+                                       (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
 
   channels_ = std::vector<Channel>(channel_count_);
   const uint32_t ring_slots = std::bit_ceil(p.channel_fifo_len);

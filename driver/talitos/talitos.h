@@ -26,11 +26,11 @@
 //   retired()  looks at what a descriptor left behind: feedback word, ICV, context. Lists are mapped no more.
 //   finish()   gives the job's things back and returns the final status; then the completion is called.
 //
-// submit_job() keeps the contract of driver/crypto/request.h. What it refuses (any status but InProgress and Busy) it has
-// forgotten, and finish() is not called. While a job has more to send, everything else of its channel waits behind it,
-// so order is kept; a piece that is built when the one before is done (More::AfterDone) goes ahead of what waits.
-// Failed and purged descriptors, recovery and time-outs treat jobs and ciphers alike: after the first failure the rest of
-// a job is not sent, and it ends when its last piece in flight has returned.
+// submit_job() keeps the contract of driver/crypto/request.h. What it refuses (any status but InProgress and Busy) it
+// has forgotten, and finish() is not called. While a job has more to send, everything else of its channel waits behind
+// it, so order is kept; a piece that is built when the one before is done (More::AfterDone) goes ahead of what waits.
+// Failed and purged descriptors, recovery and time-outs treat jobs and ciphers alike: after the first failure the rest
+// of a job is not sent, and it ends when its last piece in flight has returned.
 //
 // Errors. One bad descriptor fails alone (Invalid): it is found through CDPR, the message names the unit and
 // its cause, and the channel continues with the next. A double FIFO overflow resets the channel (Again). A
@@ -39,8 +39,8 @@
 //
 // Lifetime: transforms and requests end before the Device; the Device before the Platform. One thread at a time.
 //
-// SEC 1.x. No link tables: lists in several pieces, and destinations off a 32-bit boundary, go through copies. One Fetch
-// Register and no FIFO: the driver hands over one slot at a time. No continue: after an error the channel is
+// SEC 1.x. No link tables: lists in several pieces, and destinations off a 32-bit boundary, go through copies. One
+// Fetch Register and no FIFO: the driver hands over one slot at a time. No continue: after an error the channel is
 // reset and goes on with the next slot. A slot may hold a chain of descriptors (chain()), done when its last one is.
 #pragma once
 #include <array>
@@ -63,7 +63,7 @@ namespace sec::driver {
 inline constexpr unsigned kPollTries = 100'000;  // of every poll loop [LX]
 /// Limit for the oldest request of a channel: far longer than the largest descriptor takes on the slowest part.
 inline constexpr uint64_t kRequestTimeoutNs = 100'000'000;
-inline constexpr unsigned kMaxAckRounds = 16;    // a channel holds at most 15 done events [MOC]
+inline constexpr unsigned kMaxAckRounds = 16;  // a channel holds at most 15 done events [MOC]
 
 struct ChannelStats {
   uint64_t submitted = 0;  // descriptors
@@ -83,12 +83,12 @@ struct DeviceStats {
   double dones_per_interrupt() const { return interrupts ? double(dones) / double(interrupts) : 0; }
   uint64_t backlogged = 0;  // requests that got Busy
   uint64_t max_backlog = 0;
-  uint64_t refused_full = 0;    // requests that got NoSpace
+  uint64_t refused_full = 0;       // requests that got NoSpace
   uint64_t split_requests = 0;     // requests cut into several descriptors
   uint64_t composed_requests = 0;  // AEADs made of cipher and hash descriptors
   uint64_t link_tables = 0;
   uint64_t bounced_segments = 0;
-  uint64_t tail_bounces = 0;  // CTR inputs whose last block was copied
+  uint64_t tail_bounces = 0;   // CTR inputs whose last block was copied
   uint64_t linear_copies = 0;  // SEC 1: lists copied to or from one piece
   uint64_t hw_icv_checks = 0;  // tags compared by the engine
   uint64_t sw_icv_checks = 0;  // tags compared by the driver
@@ -127,8 +127,8 @@ class Device {
   /// A request that the engine works on longer than this is ended with TimedOut; 0: never.
   void set_request_timeout_ns(uint64_t ns) { timeout_ns_ = ns; }
   /// Looks for such requests: resets a channel whose oldest request is overdue and sends the others on it again.
-  /// Happens by itself when the platform has nothing else to do, and now and then while other channels work; may be called
-  /// outside callbacks. True when something was ended.
+  /// Happens by itself when the platform has nothing else to do, and now and then while other channels work; may be
+  /// called outside callbacks. True when something was ended.
   bool poll_timeouts();
 
   DeviceStats stats() const;
@@ -167,9 +167,9 @@ class Device {
   /// The channel of a new transform: they take turns.
   Channel& assign_channel() { return channels_[++transform_counter_ & (channel_count_ - 1)]; }
   Status submit_job(Channel& ch, Job& j, uint32_t request_flags);
-  /// Submits and waits for the end, with a limit: for the keys that the engine hashes. Takes another channel when this one is
-  /// busy sending; Again when all are. The job's completion is the driver's,
-  /// and finish() must not give the job away. Other requests may complete meanwhile.
+  /// Submits and waits for the end, with a limit: for the keys that the engine hashes. Takes another channel when this
+  /// one is busy sending; Again when all are. The job's completion is the driver's, and finish() must not give the job
+  /// away. Other requests may complete meanwhile.
   Status run_job(Channel& ch, Job& j);
 
   /// Which table of a slot a list may use. One list each per descriptor.
@@ -184,9 +184,9 @@ class Device {
     BusAddr prefix = 0;  // in memory of the driver's, in front of the list
     size_t prefix_bytes = 0;
   };
-  /// Maps what a pointer of the slot's descriptor covers, and advances the walk by it. `*pointer` is the dword, with the
-  /// extent set, direct where the bytes lie in one piece. Invalid when the list is too short, NoMemory when there are
-  /// no bounce buffers left. Unmapped and copied back by the driver when the descriptor retires.
+  /// Maps what a pointer of the slot's descriptor covers, and advances the walk by it. `*pointer` is the dword, with
+  /// the extent set, direct where the bytes lie in one piece. Invalid when the list is too short, NoMemory when there
+  /// are no bounce buffers left. Unmapped and copied back by the driver when the descriptor retires.
   Status map_list(Slot& s, Side side, Direction direction, crypto::ScatterWalk& walk, const Parcels& parcels,
                   uint64_t* pointer);
   /// A pointer dword for memory that the device can reach.
@@ -201,8 +201,8 @@ class Device {
     else
       store_be64(descriptor + 8 + 8 * index, dword);
   }
-  /// SEC 1: makes `d` (in memory of the job's, 64 bytes) follow the last descriptor of the slot's chain. Done is what the
-  /// last one says, so only that one asks for notification.
+  /// SEC 1: makes `d` (in memory of the job's, 64 bytes) follow the last descriptor of the slot's chain. Done is what
+  /// the last one says, so only that one asks for notification.
   void chain(Slot& s, uint8_t* d);
   JobArea& area(const Slot& s) const { return *channel_of(s).extras[&s - channel_of(s).slots].area; }
   /// Feedback word of a retired descriptor (ICCR0, ICCR1). SEC 2.1 and later.
@@ -247,8 +247,7 @@ class Device {
   Status submit_slow(Channel& ch, const CipherProgram& p, const crypto::SkcipherRequest& r, bool encrypt);
   Status build_lists(Slot& s, const CipherProgram& p, crypto::ScatterWalk& src, crypto::ScatterWalk& dst, bool in_place,
                      size_t size_bytes, uint64_t* in, uint64_t* out);
-  Status map_linear(Slot& s, Direction direction, crypto::ScatterWalk& walk, const Parcels& parcels,
-                    uint64_t* pointer);
+  Status map_linear(Slot& s, Direction direction, crypto::ScatterWalk& walk, const Parcels& parcels, uint64_t* pointer);
   const Channel& channel_of(const Slot& s) const { return channels_[s.channel]; }
   void write_descriptor(Slot& s, uint32_t header, const CipherProgram& p, BusAddr iv_in, BusAddr iv_out, uint64_t in,
                         uint64_t out);
@@ -303,7 +302,7 @@ class Device {
   regs::Generation generation_ = regs::Generation::Sec2;
   regs::Part part_{};  // what the register map needs to know
   size_t max_bytes_ = kMaxDescriptorBytes;
-  uint32_t ito_ = 0;  // ISR HI: a register access ended in nothing
+  uint32_t ito_ = 0;           // ISR HI: a register access ended in nothing
   uintptr_t write_align_ = 0;  // SEC 1 writes to multiples of four only [MOC]
   bool probed_ = false, dead_ = false, recovering_ = false;
   uint64_t timeout_ns_ = kRequestTimeoutNs, looked_at_ns_ = 0;

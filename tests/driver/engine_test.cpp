@@ -1,5 +1,5 @@
-// The whole driver on the model of every part: self-tests, and random AEADs, functional here and cycle-approximate in the
-// cases named Approx (one SystemC elaboration per process, so ctest gives each its own).
+// The whole driver on the model of every part: self-tests, and random AEADs, functional here and cycle-approximate in
+// the cases named Approx (one SystemC elaboration per process, so ctest gives each its own).
 #include <gtest/gtest.h>
 
 #include "host/session/session.h"
@@ -52,8 +52,8 @@ void check_part(const regs::Part& part, host::Fidelity fidelity, unsigned per_al
   });
 }
 
-/// A descriptor that the engine never finishes (an AES descriptor without data), others behind it on the channel, and others on
-/// another channel that keep the engine busy: the named limit ends the one, everything else is done.
+/// A descriptor that the engine never finishes (an AES descriptor without data), others behind it on the channel, and
+/// others on another channel that keep the engine busy: the named limit ends the one, everything else is done.
 void check_time_limit(const regs::Part& part, host::Fidelity fidelity, bool busy_elsewhere) {
   struct HangingJob : driver::Job {
     unsigned finished = 0;
@@ -134,13 +134,12 @@ std::vector<const regs::Part*> parts() {
   for (const regs::Part& p : regs::kParts) out.push_back(&p);
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Engine, OnThePart, testing::ValuesIn(parts()),
-                         [](const auto& info) {
-                           std::string name(info.param->name);
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Engine, OnThePart, testing::ValuesIn(parts()), [](const auto& info) {
+  std::string name(info.param->name);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
 
 }  // namespace
 }  // namespace sec::test

@@ -324,7 +324,8 @@ bool FakeEngine::step(unsigned index) {
       if (keep_descriptors) descriptors.push_back(c.buffer);
       if (sec1()) {
         d.header = load_be32(c.buffer.data());
-        for (unsigned i = 0; i < 7; ++i) d.ptr[i] = regs::PointerDword::decode_sec1(load_be64(c.buffer.data() + 4 + 8 * i));
+        for (unsigned i = 0; i < 7; ++i)
+          d.ptr[i] = regs::PointerDword::decode_sec1(load_be64(c.buffer.data() + 4 + 8 * i));
       } else {
         d = regs::Descriptor::load(c.buffer.data());
       }
@@ -537,7 +538,8 @@ uint32_t FakeEngine::run_hash(const regs::HeaderWord& h, const regs::Descriptor&
   return scatter(d.ptr[5], hash.finish());
 }
 
-uint32_t FakeEngine::check_icv(Channel& c, unsigned unit, const Octets& computed, const Octets& received, unsigned shift) {
+uint32_t FakeEngine::check_icv(Channel& c, unsigned unit, const Octets& computed, const Octets& received,
+                               unsigned shift) {
   if (!part_.icv_writeback) return unit_error(unit, 0x80);
   ++icv_checks;
   c.has_feedback = !silent_verdict;
@@ -593,7 +595,8 @@ uint32_t FakeEngine::run_pair(Channel& c, const regs::HeaderWord& h, const regs:
 uint32_t FakeEngine::run_aes_aead(Channel& c, const regs::HeaderWord& h, const regs::Descriptor& d) {
   const bool gcm = h.type == 23, encrypt = h.mode0 & 1, first = h.mode0 & 0x10, last = h.mode0 & 0x20;
   const bool check = h.mode0 & 0x40;
-  if ((h.mode0 & 0x8e) != (gcm ? 0x82u : 0x80u) || (check && (encrypt || !last)) || (gcm && !part_.gcm)) return unit_error(6, 0x80);
+  if ((h.mode0 & 0x8e) != (gcm ? 0x82u : 0x80u) || (check && (encrypt || !last)) || (gcm && !part_.gcm))
+    return unit_error(6, 0x80);
   Octets context, aad, nonce, key, salt, data, received;
   if (const uint32_t e = gather(d.ptr[gcm ? 0 : 1], context)) return e;
   if (const uint32_t e = gather(d.ptr[gcm ? 1 : 3], aad)) return e;
@@ -614,7 +617,8 @@ uint32_t FakeEngine::run_aes_aead(Channel& c, const regs::HeaderWord& h, const r
   } else {
     if (context.size() != 56 || load_be64(context.data() + 48) != 128) return unit_error(6, 0x400);
     const uint8_t flags = context[0];
-    if (check && received.empty() && first) received.assign(context.begin() + 16, context.begin() + 16 + (flags >> 3 & 7) * 2 + 2);
+    if (check && received.empty() && first)
+      received.assign(context.begin() + 16, context.begin() + 16 + (flags >> 3 & 7) * 2 + 2);
     if (check && received.empty()) return unit_error(6, 0x400);
     fake_ccm(key, aad, encrypt, first, last, context, data, &tag);
   }

@@ -1,8 +1,8 @@
 // A small engine in software, independent of the model in hw/: enough of SEC 1.x to 3.x to run the driver's
-// descriptors with OpenSSL (tests/driver/fake_units.h), and to do wrong what a test asks for. Strict where hardware is vague:
-// unused pointers must be zero, SEC 1 writes must be aligned, an ICV check must be legal for the part. It works off its FIFOs only when stepped
-// (or, with `automatic`, when the doorbell is rung), and delivers interrupts and tasks only from deliver() or
-// at the end of the outermost register write, as a functional platform does.
+// descriptors with OpenSSL (tests/driver/fake_units.h), and to do wrong what a test asks for. Strict where hardware is
+// vague: unused pointers must be zero, SEC 1 writes must be aligned, an ICV check must be legal for the part. It works
+// off its FIFOs only when stepped (or, with `automatic`, when the doorbell is rung), and delivers interrupts and tasks
+// only from deliver() or at the end of the outermost register write, as a functional platform does.
 #pragma once
 #include <array>
 #include <deque>
@@ -117,7 +117,9 @@ class FakeEngine : public driver::Platform {
   uint32_t scatter(const regs::PointerDword& p, const Octets& in, const Octets& extent = {});
   uint32_t unit_base(unsigned code) const;
   uint32_t channel_base(unsigned n) const;
-  uint32_t done_bit(unsigned n) const { return !sec1() ? 1u << 2 * n : n < 2 ? 0x10000000u << 2 * n : 0x10000u << 2 * (n - 2); }
+  uint32_t done_bit(unsigned n) const {
+    return !sec1() ? 1u << 2 * n : n < 2 ? 0x10000000u << 2 * n : 0x10000u << 2 * (n - 2);
+  }
   uint32_t unit_error(unsigned unit, uint32_t bit) {
     unit_isr_[unit] |= bit;
     return 0x100;

@@ -14,7 +14,8 @@ namespace {
 struct Cipher {
   Cipher(const std::string& name, const Octets& key, const uint8_t* iv, bool encrypt)
       : c(EVP_CIPHER_fetch(nullptr, name.c_str(), nullptr)), x(EVP_CIPHER_CTX_new()) {
-    good = c && EVP_CipherInit_ex2(x, c, key.data(), iv, encrypt, nullptr) == 1 && EVP_CIPHER_CTX_set_padding(x, 0) == 1;
+    good =
+        c && EVP_CipherInit_ex2(x, c, key.data(), iv, encrypt, nullptr) == 1 && EVP_CIPHER_CTX_set_padding(x, 0) == 1;
   }
   ~Cipher() {
     EVP_CIPHER_CTX_free(x);
@@ -47,12 +48,23 @@ bool fake_cipher(unsigned unit, uint8_t mode, const Octets& key, uint8_t* iv, Oc
   if (unit == 6) {
     const char* name = nullptr;
     switch (mode & 0xc6) {
-      case 0x00: name = "ECB"; break;
-      case 0x02: name = "CBC"; break;
-      case 0x04: name = "OFB"; break;
-      case 0x06: name = "CTR"; break;
-      case 0x86: name = "CFB"; break;
-      default: return false;
+      case 0x00:
+        name = "ECB";
+        break;
+      case 0x02:
+        name = "CBC";
+        break;
+      case 0x04:
+        name = "OFB";
+        break;
+      case 0x06:
+        name = "CTR";
+        break;
+      case 0x86:
+        name = "CFB";
+        break;
+      default:
+        return false;
     }
     if (data.empty() || data.size() % 16) return false;
     const bool always = (mode & 0xc6) == 0x06;  // CTR has no direction
@@ -198,7 +210,8 @@ struct FakeHash::State {
   }
 };
 
-FakeHash::FakeHash(unsigned unit, uint8_t mode, const Octets& key, const Octets& context) : s_(std::make_unique<State>()) {
+FakeHash::FakeHash(unsigned unit, uint8_t mode, const Octets& key, const Octets& context)
+    : s_(std::make_unique<State>()) {
   const unsigned alg = mode & 3;
   const bool b = unit == 11;
   s_->kind = alg & 1 ? State::kSha256 : b ? State::kSha512 : alg == 0 ? State::kSha1 : State::kMd5;
@@ -273,7 +286,8 @@ uint64_t get64(const uint8_t* p) {
 
 }  // namespace
 
-void fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool encrypt, bool last, Octets& context, Octets& data, Octets* tag) {
+void fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool encrypt, bool last, Octets& context,
+              Octets& data, Octets* tag) {
   const uint8_t zero[16] = {};
   const Octets h = block_of(key, zero);
   if (context.empty()) {
@@ -298,7 +312,8 @@ void fake_gcm(const Octets& key, const Octets& nonce, const Octets& aad, bool en
   for (unsigned i = 0; i < 16; ++i) (*tag)[i] ^= context[i];
 }
 
-void fake_ccm(const Octets& key, const Octets& aad, bool encrypt, bool first, bool last, Octets& context, Octets& data, Octets* tag) {
+void fake_ccm(const Octets& key, const Octets& aad, bool encrypt, bool first, bool last, Octets& context, Octets& data,
+              Octets* tag) {
   const uint8_t zero[16] = {};
   Octets blocks;
   const auto append = [&](const Octets& v) {

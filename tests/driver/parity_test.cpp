@@ -1,5 +1,5 @@
-// The registry of every part against tests/driver/parity.csv, a table made by hand: what Linux's driver offers there, with
-// the header of each descriptor as it is seen in memory.
+// The registry of every part against tests/driver/parity.csv, a table made by hand: what Linux's driver offers there,
+// with the header of each descriptor as it is seen in memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,18 +49,22 @@ std::vector<Row> table() {
   return rows;
 }
 
-bool is_for(const Row& r, const std::string& version) { return (" " + r.at("sec") + " ").find(" " + version + " ") != std::string::npos; }
+bool is_for(const Row& r, const std::string& version) {
+  return (" " + r.at("sec") + " ").find(" " + version + " ") != std::string::npos;
+}
 
 struct Case {
   const char* part;
   const char* version;
   size_t count;
 };
-constexpr Case kCases[] = {{"mpc885", "1.2", 17},  {"mpc8349", "2.0", 23}, {"mpc8548", "2.1", 31}, {"mpc8323", "2.2", 31},
-                           {"mpc8572", "3.0", 39}, {"p2020", "3.1", 39},   {"mpc8315", "3.3", 39}};
+constexpr Case kCases[] = {{"mpc885", "1.2", 17},  {"mpc8349", "2.0", 23}, {"mpc8548", "2.1", 31},
+                           {"mpc8323", "2.2", 31}, {"mpc8572", "3.0", 39}, {"p2020", "3.1", 39},
+                           {"mpc8315", "3.3", 39}};
 
 std::string expected_line(const Row& r) {
-  std::string out = r.at("type") + " " + r.at("name") + " " + r.at("driver") + " priority " + r.at("priority") + " block " + r.at("block");
+  std::string out = r.at("type") + " " + r.at("name") + " " + r.at("driver") + " priority " + r.at("priority") +
+                    " block " + r.at("block");
   if (r.at("type") == "skcipher") out += " key " + r.at("min_key") + ".." + r.at("max_key");
   if (r.at("type") != "ahash") out += " iv " + r.at("iv");
   if (r.at("type") == "aead") out += " tag " + r.at("tag");
@@ -71,8 +75,8 @@ std::string expected_line(const Row& r) {
 std::string actual_line(const crypto::AlgorithmInfo& a) {
   using enum crypto::AlgorithmType;
   const char* type = a.type == Skcipher ? "skcipher" : a.type == Aead ? "aead" : "ahash";
-  std::string out = std::string(type) + " " + a.name + " " + a.driver + " priority " + std::to_string(a.priority) + " block " +
-                    std::to_string(a.block_bytes);
+  std::string out = std::string(type) + " " + a.name + " " + a.driver + " priority " + std::to_string(a.priority) +
+                    " block " + std::to_string(a.block_bytes);
   if (a.type == Skcipher) out += " key " + std::to_string(a.min_key_bytes) + ".." + std::to_string(a.max_key_bytes);
   if (a.type != Hash) out += " iv " + std::to_string(a.iv_bytes);
   if (a.type == Aead) out += " tag " + std::to_string(a.max_auth_bytes);
@@ -96,8 +100,10 @@ uint32_t header_of(Harness& h, const crypto::AlgorithmInfo& a) {
     h.engine.run();
   } else if (a.type == crypto::AlgorithmType::Aead) {
     auto t = h.registry.alloc_aead(a.driver);
-    EXPECT_EQ(t->set_key(crypto::make_authenc_key(Bytes(16, 1), Bytes(a.block_bytes == 8 ? 24 : 16, 0x13))), Status::Ok);
-    crypto::AeadRequest r{.src = &list, .dst = &list, .aad_bytes = 8, .size_bytes = 64, .iv = iv.data(), .complete = complete};
+    EXPECT_EQ(t->set_key(crypto::make_authenc_key(Bytes(16, 1), Bytes(a.block_bytes == 8 ? 24 : 16, 0x13))),
+              Status::Ok);
+    crypto::AeadRequest r{
+        .src = &list, .dst = &list, .aad_bytes = 8, .size_bytes = 64, .iv = iv.data(), .complete = complete};
     EXPECT_EQ(t->encrypt(r), Status::InProgress);
     h.engine.run();
   } else {
@@ -152,7 +158,8 @@ TEST(Parity, RegistryIsLinuxsFieldByField) {
   }
 }
 
-// T24: what lies in memory, big-endian; encryption sets ED, every descriptor asks for notification, hashes add their phase.
+// T24: what lies in memory, big-endian; encryption sets ED, every descriptor asks for notification, hashes add their
+// phase.
 TEST(Parity, HeadersAreLinuxs) {
   const auto rows = table();
   for (const Case& c : kCases) {
@@ -175,10 +182,14 @@ TEST(Parity, HeadersAreLinuxs) {
 // What the hardware has beyond that, and on which parts.
 TEST(Parity, ExtrasAreOfferedWhereTheHardwareHasThem) {
   const std::map<std::string, std::set<std::string>> everywhere = {
-      {"mpc885", {"ofb-des-talitos", "cfb-des-talitos", "ofb-3des-talitos", "cfb-3des-talitos", "authenc-hmac-sha1-ctr-aes-talitos"}},
-      {"mpc8349", {"ecb-arc4-talitos", "ccm-aes-talitos", "rfc4309-ccm-aes-talitos", "authenc-hmac-sha256-cbc-des-talitos"}},
-      {"p2020", {"gcm-aes-talitos", "rfc4106-gcm-aes-talitos", "ccm-aes-talitos", "ofb-aes-talitos", "cfb-aes-talitos", "ecb-arc4-talitos",
-                 "authenc-hmac-sha512-ctr-aes-talitos"}},
+      {"mpc885",
+       {"ofb-des-talitos", "cfb-des-talitos", "ofb-3des-talitos", "cfb-3des-talitos",
+        "authenc-hmac-sha1-ctr-aes-talitos"}},
+      {"mpc8349",
+       {"ecb-arc4-talitos", "ccm-aes-talitos", "rfc4309-ccm-aes-talitos", "authenc-hmac-sha256-cbc-des-talitos"}},
+      {"p2020",
+       {"gcm-aes-talitos", "rfc4106-gcm-aes-talitos", "ccm-aes-talitos", "ofb-aes-talitos", "cfb-aes-talitos",
+        "ecb-arc4-talitos", "authenc-hmac-sha512-ctr-aes-talitos"}},
       {"mpc8315", {"gcm-aes-talitos", "authenc-hmac-sha512-cbc-des-talitos"}}};
   for (const auto& [part, drivers] : everywhere) {
     Harness h({.part = regs::find_part(part)});
@@ -186,8 +197,10 @@ TEST(Parity, ExtrasAreOfferedWhereTheHardwareHasThem) {
     for (const auto& a : h.registry.list()) have.insert(a.driver);
     for (const std::string& d : drivers) EXPECT_TRUE(have.contains(d)) << part << " " << d;
   }
-  const std::pair<const char*, const char*> absent[] = {{"mpc885", "ccm-aes-talitos"}, {"mpc885", "authenc-hmac-sha1-cbc-des-talitos"},
-      {"mpc8548", "gcm-aes-talitos"}, {"mpc8548", "ofb-aes-talitos"}, {"mpc8315", "ecb-arc4-talitos"}, {"mpc8349", "authenc-hmac-sha224-ctr-aes-talitos"}};
+  const std::pair<const char*, const char*> absent[] = {
+      {"mpc885", "ccm-aes-talitos"},   {"mpc885", "authenc-hmac-sha1-cbc-des-talitos"},
+      {"mpc8548", "gcm-aes-talitos"},  {"mpc8548", "ofb-aes-talitos"},
+      {"mpc8315", "ecb-arc4-talitos"}, {"mpc8349", "authenc-hmac-sha224-ctr-aes-talitos"}};
   for (const auto& [part, driver] : absent) {
     Harness h({.part = regs::find_part(part)});
     for (const auto& a : h.registry.list()) EXPECT_NE(a.driver, driver) << part;

@@ -106,8 +106,10 @@ inline Bytes evp_cipher(const std::string& cipher, const Bytes& key, const Bytes
 }
 
 /// GCM and CCM: nonce of 12 (GCM) or 15 - L (CCM) bytes. Encrypts; the tag goes behind.
-inline Bytes evp_aead(bool gcm, const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& plain, unsigned tag) {
-  EVP_CIPHER* c = EVP_CIPHER_fetch(nullptr, ("AES-" + std::to_string(key.size() * 8) + (gcm ? "-GCM" : "-CCM")).c_str(), nullptr);
+inline Bytes evp_aead(bool gcm, const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& plain,
+                      unsigned tag) {
+  EVP_CIPHER* c =
+      EVP_CIPHER_fetch(nullptr, ("AES-" + std::to_string(key.size() * 8) + (gcm ? "-GCM" : "-CCM")).c_str(), nullptr);
   EVP_CIPHER_CTX* x = EVP_CIPHER_CTX_new();
   Bytes out(plain.size() + 16);
   int n = 0;
@@ -117,7 +119,8 @@ inline Bytes evp_aead(bool gcm, const Bytes& key, const Bytes& nonce, const Byte
   EVP_EncryptInit_ex2(x, nullptr, key.data(), nonce.data(), nullptr);
   if (!gcm) EVP_EncryptUpdate(x, nullptr, &n, nullptr, static_cast<int>(plain.size()));
   if (!aad.empty()) EVP_EncryptUpdate(x, nullptr, &n, aad.data(), static_cast<int>(aad.size()));
-  if (!plain.empty() || !gcm) EVP_EncryptUpdate(x, out.data(), &n, plain.data() ? plain.data() : out.data(), static_cast<int>(plain.size()));
+  if (!plain.empty() || !gcm)
+    EVP_EncryptUpdate(x, out.data(), &n, plain.data() ? plain.data() : out.data(), static_cast<int>(plain.size()));
   EVP_EncryptFinal_ex(x, out.data() + plain.size(), &n);
   EVP_CIPHER_CTX_ctrl(x, EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag), out.data() + plain.size());
   EVP_CIPHER_CTX_free(x);
@@ -127,7 +130,8 @@ inline Bytes evp_aead(bool gcm, const Bytes& key, const Bytes& nonce, const Byte
 }
 
 /// Ciphertext and tag.
-inline Bytes reference(const Spec& s, const Keys& k, const Bytes& iv, const Bytes& aad, const Bytes& plain, unsigned tag) {
+inline Bytes reference(const Spec& s, const Keys& k, const Bytes& iv, const Bytes& aad, const Bytes& plain,
+                       unsigned tag) {
   if (!s.authenc()) {
     const Bytes key(k.cipher.begin(), k.cipher.end() - static_cast<long>(s.salt()));
     Bytes nonce(k.cipher.end() - static_cast<long>(s.salt()), k.cipher.end());
@@ -230,9 +234,9 @@ struct Shape {
   unsigned tag = 0;
   bool encrypt = true;
   bool same_list = false, same_memory = false;
-  bool outside = false;  // of the memory that the device reaches
-  bool damage = false;   // one bit of what is authenticated
-  bool longer = false;   // lists go on behind what is needed
+  bool outside = false;                    // of the memory that the device reaches
+  bool damage = false;                     // one bit of what is authenticated
+  bool longer = false;                     // lists go on behind what is needed
   std::vector<size_t> src_cuts, dst_cuts;  // empty: random
 };
 
@@ -271,7 +275,8 @@ class Request {
     driver::DmaSpace* space = h.outside ? nullptr : &dma;
     auto cuts = [&](const std::vector<size_t>& given, size_t n) { return given.empty() ? random_cuts(rng, n) : given; };
     src_ = std::make_unique<Pieces>(space, src_size, cuts(h.src_cuts, src_size), rng, rng() % 8);
-    if (!h.same_memory) dst_ = std::make_unique<Pieces>(space, out + extra, cuts(h.dst_cuts, out + extra), rng, rng() % 8);
+    if (!h.same_memory)
+      dst_ = std::make_unique<Pieces>(space, out + extra, cuts(h.dst_cuts, out + extra), rng, rng() % 8);
     ok_ = src_->ok() && (!dst_ || dst_->ok());
     if (!ok_) return;
     input_ = aad_;
@@ -314,7 +319,8 @@ class Request {
     EXPECT_EQ(status, expected()) << what << " " << text();
     const Pieces& result = dst_ ? *dst_ : *src_;
     if (status == Status::Ok && expected() == Status::Ok) {
-      EXPECT_EQ(result.read(shape_.aad, shape_.text + (shape_.encrypt ? shape_.tag : 0)), shape_.encrypt ? cipher_ : plain_)
+      EXPECT_EQ(result.read(shape_.aad, shape_.text + (shape_.encrypt ? shape_.tag : 0)),
+                shape_.encrypt ? cipher_ : plain_)
           << what << " " << text();
     }
     if (dst_) {
@@ -322,20 +328,24 @@ class Request {
       EXPECT_TRUE(dst_->poison_intact()) << what << " " << text();
       EXPECT_EQ(src_->read(0, input_.size()), input_) << what << ": the source was written";
     } else {
-      EXPECT_EQ(src_->read(0, shape_.aad), Bytes(input_.begin(), input_.begin() + static_cast<long>(shape_.aad))) << what;
+      EXPECT_EQ(src_->read(0, shape_.aad), Bytes(input_.begin(), input_.begin() + static_cast<long>(shape_.aad)))
+          << what;
     }
     EXPECT_TRUE(src_->poison_intact()) << what << " " << text();
     EXPECT_TRUE(request.src == before_.src && request.dst == before_.dst && request.aad_bytes == before_.aad_bytes &&
-                request.size_bytes == before_.size_bytes && request.iv == before_.iv && request.flags == before_.flags &&
-                request.complete == before_.complete && request.context == before_.context)
+                request.size_bytes == before_.size_bytes && request.iv == before_.iv &&
+                request.flags == before_.flags && request.complete == before_.complete &&
+                request.context == before_.context)
         << what << ": the request was changed";
   }
   std::string text() const {
     return (shape_.encrypt ? "encrypt" : "decrypt") + std::string(" aad ") + std::to_string(shape_.aad) + " text " +
            std::to_string(shape_.text) + " tag " + std::to_string(shape_.tag) + " segments " +
            std::to_string(src_->segments().size()) + (dst_ ? "/" + std::to_string(dst_->segments().size()) : "") +
-           (shape_.same_list ? " in place" : shape_.same_memory ? " same memory" : "") + (shape_.outside ? " outside" : "") +
-           (shape_.damage ? " damaged" : "");
+           (shape_.same_list     ? " in place"
+            : shape_.same_memory ? " same memory"
+                                 : "") +
+           (shape_.outside ? " outside" : "") + (shape_.damage ? " damaged" : "");
   }
   static void completed(void* context, Status s) {
     auto* r = static_cast<Request*>(context);
@@ -367,8 +377,8 @@ class Request {
 };
 
 /// `count` random requests in bursts, with a new key now and then.
-inline void random_requests(const crypto::Registry& registry, driver::DmaSpace& dma, const std::string& driver, uint64_t seed,
-                            unsigned count, const std::function<bool()>& pump, size_t most_text = 2000) {
+inline void random_requests(const crypto::Registry& registry, driver::DmaSpace& dma, const std::string& driver,
+                            uint64_t seed, unsigned count, const std::function<bool()>& pump, size_t most_text = 2000) {
   Rng rng(seed);
   auto t = registry.alloc_aead(driver);
   ASSERT_TRUE(t) << driver;
