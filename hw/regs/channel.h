@@ -155,7 +155,7 @@ inline constexpr Register kCCPSR3{.name = "CCPSR",
 inline constexpr Field kCCCRFields1[] = {
     {.name = "BURST",
      .bits = lo(0x700),
-     .doc = "Burst size: 0 = 2, 1 = 8, n = 8 n. ASSUMED: bytes. [MCFh][MOC]"},
+     .doc = "Burst size: 0 = 2, 1 = 8, n = 8 n. ASSUMED: 32-bit words. [MCFh][MOC]"},
     {.name = "CDWE", .bits = lo(0x10), .doc = "Done write-back: 0xff into byte 0 of the header. [LX][MCFh]"},
     {.name = "NE", .bits = lo(0x8), .doc = "Next enable: follow the descriptor's last word to the next one. [LX][MCFh]"},
     {.name = "NT", .bits = lo(0x4), .doc = "Notification: 0 at the end of a chain, 1 after every descriptor. [MOC]"},
