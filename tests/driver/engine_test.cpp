@@ -110,6 +110,73 @@ void check_time_limit(const regs::Part& part, host::Fidelity fidelity, bool busy
   });
 }
 
+/// Units that fail in the middle of descriptors, on channels that come and go, while requests of all kinds keep coming: nothing is
+/// lost, nothing ends twice, order is kept per transform, and what ends well is right.
+void check_errors_under_load(const regs::Part& part, host::Fidelity fidelity) {
+  host::SessionOptions o;
+  o.part = &part;
+  o.fidelity = fidelity;
+  o.selftest = o.cpu_backends = o.compositions = false;
+  host::Session session(o);
+  session.run([&](host::Session& s) {
+    aead::Rng rng(77);
+    struct Sender {
+      std::unique_ptr<crypto::Aead> transform;
+      aead::Spec spec;
+      aead::Keys keys;
+      std::vector<std::unique_ptr<aead::Request>> requests;
+      std::vector<int> order, taken;
+    };
+    std::vector<std::string> drivers;
+    for (const auto& a : s.registry().list())
+      if (a.type == crypto::AlgorithmType::Aead) drivers.push_back(a.driver);
+    std::vector<std::unique_ptr<Sender>> senders;
+    for (int i = 0; i < 6; ++i) {
+      auto t = s.registry().alloc_aead(drivers[rng() % drivers.size()]);
+      const aead::Spec spec(t->info().name);
+      senders.push_back(std::make_unique<Sender>(Sender{std::move(t), spec, aead::random_keys(spec, rng), {}, {}, {}}));
+      ASSERT_EQ(senders.back()->transform->set_key(senders.back()->keys.blob(spec)), Status::Ok);
+    }
+    size_t failed = 0, good = 0;
+    for (int i = 0; i < 400; ++i) {
+      if (i % 10 == 0)
+        for (unsigned n = 0; n < s.device().channels(); ++n)
+          s.engine().inject_unit_error(n, rng() % 4 ? ~uint64_t{0} : rng() % 200);
+      Sender& x = *senders[rng() % senders.size()];
+      aead::Shape shape = aead::random_shape(x.spec, rng, 600);
+      if (rng() % 30 == 0) shape.text = 70'016;
+      auto r = std::make_unique<aead::Request>(x.spec, x.keys, rng, shape, s.platform().dma());
+      ASSERT_TRUE(r->ok());
+      ASSERT_EQ(x.transform->set_auth_bytes(shape.tag), Status::Ok);
+      r->id = static_cast<int>(x.requests.size());
+      r->order = &x.order;
+      ASSERT_TRUE(accepted(r->submit(*x.transform)));
+      x.taken.push_back(r->id);
+      x.requests.push_back(std::move(r));
+      if (rng() % 20 == 0) s.platform().pump();
+    }
+    while (s.device().outstanding() && s.platform().pump()) {
+    }
+    EXPECT_EQ(s.device().outstanding(), 0u);
+    for (const auto& x : senders) {
+      EXPECT_EQ(x->order, x->taken);
+      for (const auto& r : x->requests) {
+        ASSERT_EQ(r->finished, 1u);
+        if (r->status == Status::Invalid) {
+          ++failed;
+          continue;
+        }
+        ++good;
+        r->check(std::string(part.name) + " " + x->transform->info().driver);
+      }
+    }
+    EXPECT_GT(failed, 0u);
+    EXPECT_GT(good, 100u);
+    EXPECT_EQ(s.device().stats().descriptor_errors, s.platform().warnings().size());
+    EXPECT_EQ(s.platform().dma().bounce_slots_used(), 0u);
+  });
+}
+
 class OnThePart : public testing::TestWithParam<const regs::Part*> {};
 
 TEST_P(OnThePart, Functional) { check_part(*GetParam(), host::Fidelity::Functional, 100); }
@@ -127,6 +194,13 @@ TEST_P(OnThePart, TimeLimitApprox) {
   static bool used = false;
   if (std::exchange(used, true)) GTEST_SKIP() << "one elaboration per process: run through ctest";
   check_time_limit(*GetParam(), host::Fidelity::Approx, true);
+}
+
+TEST_P(OnThePart, ErrorsFunctional) { check_errors_under_load(*GetParam(), host::Fidelity::Functional); }
+TEST_P(OnThePart, ErrorsApprox) {
+  static bool used = false;
+  if (std::exchange(used, true)) GTEST_SKIP() << "one elaboration per process: run through ctest";
+  check_errors_under_load(*GetParam(), host::Fidelity::Approx);
 }
 
 std::vector<const regs::Part*> parts() {

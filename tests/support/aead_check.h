@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -376,9 +377,17 @@ class Request {
   crypto::AeadRequest before_;
 };
 
+/// SEC_REQUESTS of the environment, for long runs; SEC_SEED moves all seeds.
+inline uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
 /// `count` random requests in bursts, with a new key now and then.
 inline void random_requests(const crypto::Registry& registry, driver::DmaSpace& dma, const std::string& driver,
                             uint64_t seed, unsigned count, const std::function<bool()>& pump, size_t most_text = 2000) {
+  seed += from_environment("SEC_SEED", 0);
+  count = static_cast<unsigned>(from_environment("SEC_REQUESTS", count));
   Rng rng(seed);
   auto t = registry.alloc_aead(driver);
   ASSERT_TRUE(t) << driver;
