@@ -19,6 +19,7 @@
 #include "host/measure/bare.h"
 #include "host/measure/fork_run.h"
 #include "host/measure/saturate.h"
+#include "host/measure/statistics.h"
 #include "host/measure/thread_time.h"
 #include "host/platforms/functional.h"
 #include "host/platforms/tlm.h"
@@ -30,11 +31,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kEspDriver = "authenc-hmac-sha1-cbc-aes-talitos";
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 json record(const std::string& name, double value, const std::string& unit, double goal, const std::string& note = "") {
   json r{{"name", name}, {"value", value}, {"unit", unit}, {"goal", goal}, {"met", value >= goal}};

@@ -15,6 +15,7 @@
 #include "host/cpu/cpu_info.h"
 #include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
+#include "host/measure/statistics.h"
 #include "host/measure/thread_time.h"
 #include "host/platforms/engine_platform.h"
 #include "hw/regs/channel.h"
@@ -76,10 +77,6 @@ class NullEngine final : public driver::Platform {
   unsigned done_[4] = {};
 };
 
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 double ns_since(double t0) { return (thread_seconds() - t0) * 1e9; }
 
 /// Median nanoseconds {submit, completion} of one request whose lists have `segments` pieces.
@@ -200,12 +197,6 @@ double hash_ns(crypto::Hash& tfm, size_t size, unsigned n, unsigned depth) {
     tfm.flush();
   }
   return ns_since(t0) / n;
-}
-
-std::string driver_of(const crypto::Registry& r, std::string_view algorithm, std::string_view module) {
-  for (const auto& a : r.list())
-    if (a.name == algorithm && a.module == module) return a.driver;
-  return {};
 }
 
 double tsc_free_clock_hz() {

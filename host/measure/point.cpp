@@ -10,6 +10,7 @@
 #include "host/cpu/ipsecmb.h"
 #include "host/cpu/openssl.h"
 #include "host/measure/saturate.h"
+#include "host/measure/statistics.h"
 #include "host/platforms/tlm.h"
 #include "host/workloads/disk_run.h"
 #include "host/workloads/esp_run.h"
@@ -18,16 +19,10 @@ namespace sec::host {
 namespace {
 using nlohmann::json;
 
-/// The implementation of `algorithm` in the module; a composition counts as its engine's.
-std::string driver_of(const crypto::Registry& r, std::string_view algorithm, std::string_view module) {
-  std::string best;
-  for (const auto& a : r.list()) {
-    if (a.name != algorithm || a.selftest == crypto::SelfTest::Failed) continue;
-    if (a.module == module) return a.driver;
-    if (a.driver.find(module) != std::string::npos) best = a.driver;
-  }
-  if (best.empty()) throw SetupError(fmt::format("{} has no implementation of {}", module, algorithm));
-  return best;
+std::string required_driver(const crypto::Registry& r, std::string_view algorithm, std::string_view module) {
+  std::string name = driver_of(r, algorithm, module);
+  if (name.empty()) throw SetupError(fmt::format("{} has no implementation of {}", module, algorithm));
+  return name;
 }
 
 double percentile(std::vector<uint64_t>& v, double p) {
@@ -45,11 +40,6 @@ void add_latency(json& out, std::vector<uint64_t> latencies, double seconds) {
   out["sim_p50_ns"] = percentile(latencies, 0.50);
   out["sim_p99_ns"] = percentile(latencies, 0.99);
   out["mean_in_flight"] = seconds > 0 ? sum * 1e-9 / seconds : 0;  // Little's law
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
 }
 
 /// Runs `body` in a session for the two simulated ways; `out` gets utilisation and times.
@@ -93,7 +83,7 @@ std::string cpu_driver(const crypto::Registry& r, std::string_view algorithm, Wa
   if (way == Way::CpuMulti)
     for (const auto& a : r.list())
       if (a.name == algorithm && a.module == "ipsecmb") return a.driver;
-  return driver_of(r, algorithm, "openssl");
+  return required_driver(r, algorithm, "openssl");
 }
 
 unsigned aes_bits(const EspSuite& s) { return s.cipher_algorithm.find("aes") != std::string::npos ? s.cipher_key_bytes * 8 : 0; }
@@ -210,7 +200,7 @@ json run_speed_point(const PointOptions& o, Way way) {
       s.tlm()->pass_charged_time();
       out["driver"] = "profile " + s.options().cpu->name;
     } else {
-      load.algorithm = driver_of(s.registry(), o.algorithm, "talitos");
+      load.algorithm = required_driver(s.registry(), o.algorithm, "talitos");
       Load l(load, s.registry(), &s.platform().dma());
       l.start();
       if (!s.platform().wait_until([](void* p) { return static_cast<Load*>(p)->done(); }, &l) || l.failed())
@@ -261,10 +251,10 @@ json run_esp_point(const PointOptions& o, Way way) {
   return simulated(o, way, [&](Session& s, json& out) {
     if (way == Way::Engine && !aead_algorithm(suite).empty()) {
       run.one_request = true;  // one ipsec_esp descriptor does both
-      run.aead_driver = driver_of(s.registry(), aead_algorithm(suite), "talitos");
+      run.aead_driver = required_driver(s.registry(), aead_algorithm(suite), "talitos");
     } else {
-      if (!suite.cipher_algorithm.empty()) run.cipher_driver = driver_of(s.registry(), suite.cipher_algorithm, way == Way::Engine ? "talitos" : "openssl");
-      if (!suite.hash_algorithm.empty()) run.hash_driver = driver_of(s.registry(), suite.hash_algorithm, "openssl");
+      if (!suite.cipher_algorithm.empty()) run.cipher_driver = required_driver(s.registry(), suite.cipher_algorithm, way == Way::Engine ? "talitos" : "openssl");
+      if (!suite.hash_algorithm.empty()) run.hash_driver = required_driver(s.registry(), suite.hash_algorithm, "openssl");
     }
     EspEnvironment env;
     env.registry = &s.registry();
@@ -340,7 +330,7 @@ json run_disk_point(const PointOptions& o, Way way) {
   return simulated(o, way, [&](Session& s, json& out) {
     DiskEnvironment env;
     env.registry = &s.registry();
-    env.cipher_driver = driver_of(s.registry(), spec.algorithm(), way == Way::Engine ? "talitos" : "openssl");
+    env.cipher_driver = required_driver(s.registry(), spec.algorithm(), way == Way::Engine ? "talitos" : "openssl");
     env.dma = &s.platform().dma();
     env.cpu = &s.platform().cpu();
     env.pump = [&s] { return s.platform().pump(); };

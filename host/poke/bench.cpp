@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -457,7 +458,12 @@ Outcome run_script(const Script& script, const BenchOptions& options, const std:
   });
   platform.engine().set_observer(nullptr);
   if (tracer && !tracer->close(platform.sim_time_ps()) && !failure) throw SetupError("--trace " + options.trace + ": the file could not be written completely");
-  if (failure) std::rethrow_exception(failure);
+  if (failure) {
+    tracer.reset();
+    std::error_code ignored;
+    if (!options.trace.empty()) std::filesystem::remove(options.trace, ignored);  // bad input leaves nothing half-written
+    std::rethrow_exception(failure);
+  }
   return outcome;
 }
 

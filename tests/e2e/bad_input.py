@@ -51,6 +51,10 @@ def make_files():
     write("cut.luks", luks[:300])
     write("payload.luks", luks[:3000])
     os.makedirs("folder")
+    write("good.poke", b"expect ID 0x0030_0301_0000_0000\n")
+    write("bad.poke", b"run 1us\nwrite32 CH0.CCCR\n")
+    write("sec1.poke", b"requires sec1\n")
+    write("late.poke", b"dump 0 16\n")
 
 
 def cases():
@@ -83,6 +87,68 @@ def cases():
         yield "crypt, " + name, crypt + ["--alg", "cbc(aes)", "--key", KEY] + extra, says
         yield "esp, " + name, esp + ["--suite", "aes128-cbc-sha1"] + extra, says
         yield "disk, " + name, disk + ["--cipher", "aes-cbc-plain64", "--key", KEY] + extra, says
+    # AEADs
+    gcm = ["crypt", "--in", "data", "--out", "none", "--alg", "gcm(aes)", "--key", KEY, "--iv", "00" * 12]
+    authenc = ["crypt", "--in", "data", "--out", "none", "--alg", "authenc(hmac(sha1),cbc(aes))", "--iv", IV]
+    yield "aad that is no hex", gcm + ["--aad", "0x1"], "--aad"
+    yield "aad from an absent file", gcm + ["--aad", "@absent"], "absent"
+    yield "tag that gcm has not", gcm + ["--tag-bytes", "3"], "--tag-bytes"
+    yield "tag longer than any", gcm + ["--tag-bytes", "65"], "--tag-bytes"
+    yield "tag for a cipher", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--tag-bytes", "16"], "--tag-bytes"
+    yield "aad for a cipher", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--aad", "00"], "--aad"
+    yield "second key for a cipher", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--auth-key", KEY], "--auth-key"
+    yield "second key for gcm", gcm + ["--auth-key", KEY], "--auth-key"
+    yield "authenc without its second key", authenc + ["--key", KEY], "--auth-key"
+    yield "authenc, wrong cipher key", authenc + ["--key", KEY + "00", "--auth-key", KEY], "--key"
+    yield "aead, IV length", gcm[:-1] + [IV], "--iv"
+    yield "input shorter than the tag", ["crypt", "--in", "empty.pcap"] + gcm[3:] + ["--decrypt"], "--in"
+    # many
+    many = ["crypt", "--alg", "cbc(aes)", "--key", KEY, "--many", "10"]
+    yield "many, and an IV", many + ["--iv", IV], "--iv"
+    yield "many, and a file", many + ["--in", "data"], "--in"
+    yield "many, and an output", many + ["--out", "none"], "--out"
+    yield "none of many", many[:-1] + ["0"], "--many"
+    yield "depth zero", many + ["--depth", "0"], "--depth"
+    yield "many, half a block", many + ["--sizes", "16,17"], "--sizes"
+    yield "many, too large", many + ["--sizes", "1048577"], "--sizes"
+    yield "sizes without many", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--sizes", "16"], "--sizes"
+    yield "depth without many", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--depth", "4"], "--depth"
+    yield "two lists in place", crypt + ["--alg", "cbc(aes)", "--key", KEY, "--in-place", "--dst-segments", "16"], "--dst-segments"
+    # hashes
+    sha = ["hash", "--in", "data", "--alg"]
+    yield "unknown hash", sha + ["sha3"], "sha3"
+    yield "no hash", sha[:-1], "--alg"
+    yield "key for a hash", sha + ["sha256", "--key", KEY], "--key"
+    yield "hmac without a key", sha + ["hmac(sha256)"], "--key"
+    yield "cmac, wrong key length", sha + ["cmac(aes)", "--key", KEY + "00"], "--key"
+    yield "hash, bad hex", sha + ["hmac(sha256)", "--key", "0g"], "--key"
+    yield "hash, absent input", ["hash", "--alg", "sha256", "--in", "absent"], "absent"
+    yield "hash, driver for something else", sha + ["sha256", "--driver", "md5-openssl"], "md5-openssl"
+    yield "hash, updates that are none", sha + ["sha256", "--updates", "a"], "--updates"
+    yield "hash, updates of nothing", sha + ["sha256", "--updates", "0"], "--updates"
+    yield "steps of what hashes at once only", sha + ["sha256", "--driver", "sha256-ipsecmb", "--updates", "16"], "--updates"
+    yield "hash many in steps", ["hash", "--alg", "sha256", "--many", "10", "--updates", "16"], "--updates"
+    yield "hash many of a file", sha + ["sha256", "--many", "10"], "--in"
+    # poke
+    poke = ["poke", "good.poke"]
+    yield "no script", ["poke"], "script"
+    yield "absent script", ["poke", "absent.poke"], "absent.poke"
+    yield "a folder as a script", ["poke", "folder"], "folder"
+    yield "script with a mistake", ["poke", "bad.poke"], "bad.poke:2: "
+    yield "script for another part", ["poke", "sec1.poke"], "sec1"
+    yield "value that is found out on the way", ["poke", "late.poke", "--quiet"], "late.poke:1: "
+    yield "the same with a trace", ["poke", "late.poke", "--quiet", "--trace", "none.fst"], "late.poke:1: "
+    yield "poke, unknown part", poke + ["--engine", "p4080"], "p4080"
+    yield "poke, unknown fidelity", poke + ["--fidelity", "exact"], "exact"
+    yield "poke, unknown knob", poke + ["--set", "engine.nothing=1"], "engine.nothing"
+    yield "poke, trace without time", poke + ["--fidelity", "functional", "--trace", "none.fst"], "--trace"
+    yield "poke, window without a trace", poke + ["--trace-window", "1us:2us"], "--trace-window"
+    yield "poke, unknown kind of trace", poke + ["--trace", "none.pdf"], "none.pdf"
+    # reports
+    for option in ("--html", "--csv", "--json-file"):
+        yield "compare, unwritable " + option, ["compare", "speed", "--no-measure", option, "no/such/none"], option
+        yield "compare, a folder as " + option, ["compare", "speed", "--no-measure", option, "folder"], option
+        yield "compare fails after " + option, ["compare", "esp", "--no-measure", option, "none", "--suites", "aes128-cbc-crc32"], "aes128-cbc-crc32"
     # ESP
     yield "unknown suite", esp + ["--suite", "aes128-cbc-crc32"], "aes128-cbc-crc32"
     yield "no suite", esp, "--suite"
@@ -172,6 +238,9 @@ def main():
         run(["esp", "--suite", "aes128-cbc-sha1", "--in", "cut.pcap", "--out", "none"])
         run(["disk", "--luks", "good.luks", "--passphrase", "wrong", "--out", "none"])
         run(["crypt", "--alg", "cbc(aes)", "--key", KEY, "--iv", IV, "--in", "blocks", "--out", "none"])  # refused with EINVAL, exit 1
+        run(["crypt", "--alg", "gcm(aes)", "--key", KEY, "--iv", "00" * 12, "--in", "data", "--out", "none", "--decrypt"])  # refused with EBADMSG, exit 1
+        for option in ("--html", "--csv", "--json-file"):
+            run(["compare", "esp", "--no-measure", option, "none", "--suites", "aes128-cbc-crc32"])
         if open("none", "rb").read() != b"older":
             failures.append("an older output file was touched")
             print("FAILED", failures[-1])

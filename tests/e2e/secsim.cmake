@@ -17,6 +17,6 @@ endif()
 if(TARGET secsim)
   set(pages ${CMAKE_SOURCE_DIR}/docs/howto)
   add_test(NAME secsim_howto COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/howto.py $<TARGET_FILE:secsim> ${pages}/esp.md ${pages}/disk.md ${pages}/luks.md
-           ${pages}/compare.md ${pages}/errors.md ${CMAKE_SOURCE_DIR}/docs/tutorials/first-run.md ${CMAKE_SOURCE_DIR}/docs/explanation/timing.md)
+           ${pages}/compare.md ${pages}/errors.md ${pages}/poke.md ${pages}/crypt.md ${CMAKE_SOURCE_DIR}/docs/tutorials/first-run.md ${CMAKE_SOURCE_DIR}/docs/explanation/timing.md)
   set_tests_properties(secsim_howto PROPERTIES LABELS e2e TIMEOUT 600 SKIP_RETURN_CODE 77)
 endif()
