@@ -102,11 +102,9 @@ Status build_esp(AeadJob& j, Device& d, Slot& s, uint32_t header) {
   const unsigned tag = p.auth_bytes;
   uint8_t* const desc = s.edesc->descriptor;
   crypto::ScatterWalk aad(j.src_list), src = at(j.src_list, j.aad_bytes), dst = at(j.dst_list, j.aad_bytes);
-  if (!j.encrypt && d.compatible_with("fsl,sec2.1"))
-    j.hardware_check = d.compatible_with("fsl,sec3.0") ||
-                       (one_piece(d.dma(), src, j.text_bytes + tag) && one_piece(d.dma(), dst, j.text_bytes));
-  else
-    j.hardware_check = false;
+  j.hardware_check =
+      !j.encrypt && d.checks_icvs() &&
+      (d.tables_cover_icvs() || (one_piece(d.dma(), src, j.text_bytes + tag) && one_piece(d.dma(), dst, j.text_bytes)));
   uint64_t associated = 0, in = 0, out = 0;
   Status e = d.map_list(s, Device::Side::Aad, Direction::ToDevice, aad, {.data_bytes = j.aad_bytes}, &associated);
   if (e == Status::Ok)

@@ -221,7 +221,7 @@ Status TalitosAesAead::submit(const crypto::AeadRequest& r, bool encrypt) {
   j->encrypt = encrypt;
   j->first_piece = true;
   const bool pieces = text + tag > device_.max_descriptor_bytes();
-  j->hardware_check = !encrypt && device_.compatible_with("fsl,sec2.1") && (alg_.gcm || !pieces);
+  j->hardware_check = !encrypt && device_.checks_icvs() && (alg_.gcm || !pieces);
   j->build = build;
   j->retired = retired;
   j->finish = finish;

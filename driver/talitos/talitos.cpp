@@ -85,6 +85,8 @@ Status Device::probe(const DeviceProperties& p) {
   part_.generation = generation_;
   part_.sec_version = has(p, "fsl,sec1.2") ? "1.2" : "1.0";  // of SEC 1, whose register maps differ
   part_.exec_units_mask = p.exec_units_mask;
+  checks_icvs_ = has(p, "fsl,sec2.1");
+  tables_cover_icvs_ = sec3;
   max_bytes_ = sec1 ? kMaxDescriptorBytesSec1 : kMaxDescriptorBytes;
   write_align_ = sec1 ? 3 : 0;
   ito_ = sec1 ? 0 : hi32(regs::kISR.mask("ITO"));
@@ -93,7 +95,7 @@ Status Device::probe(const DeviceProperties& p) {
   channel_config_ =
       static_cast<uint32_t>(sec1 ? regs::kCCCR1.mask("CDWE") | regs::kCCCR1.mask("NE") | regs::kCCCR1.mask("CDIE")
                                  : regs::kCCCR.mask("EAE") | regs::kCCCR.mask("CDWE") | regs::kCCCR.mask("CDIE") |
-                                       (has(p, "fsl,sec2.1") ? regs::kCCCR.mask("IWSE") : 0));
+                                       (checks_icvs_ ? regs::kCCCR.mask("IWSE") : 0));
 
   channels_ = std::vector<Channel>(channel_count_);
   const uint32_t ring_slots = std::bit_ceil(p.channel_fifo_len);

@@ -216,6 +216,10 @@ class Device {
   bool sec1() const { return generation_ == regs::Generation::Sec1; }
   /// Whether the device tree names this version or a newer compatible one ("fsl,sec2.1").
   bool compatible_with(std::string_view version) const;
+  /// Units compare ICVs and the verdict is written back (SEC 2.1 and later); an input's link table covers the ICV, so
+  /// that it may lie in pieces (SEC 3.0 and later). [LX]
+  bool checks_icvs() const { return checks_icvs_; }
+  bool tables_cover_icvs() const { return tables_cover_icvs_; }
   /// The part has the header's descriptor type and units.
   bool can_run(uint32_t header) const;
   size_t max_descriptor_bytes() const { return max_bytes_; }
@@ -304,6 +308,7 @@ class Device {
   size_t max_bytes_ = kMaxDescriptorBytes;
   uint32_t ito_ = 0;           // ISR HI: a register access ended in nothing
   uintptr_t write_align_ = 0;  // SEC 1 writes to multiples of four only [MOC]
+  bool checks_icvs_ = false, tables_cover_icvs_ = false;
   bool probed_ = false, dead_ = false, recovering_ = false;
   uint64_t timeout_ns_ = kRequestTimeoutNs, looked_at_ns_ = 0;
   DeviceStats stats_;
