@@ -153,7 +153,7 @@ void check_errors_under_load(const regs::Part& part, host::Fidelity fidelity) {
       ASSERT_TRUE(accepted(r->submit(*x.transform)));
       x.taken.push_back(r->id);
       x.requests.push_back(std::move(r));
-      if (rng() % 20 == 0) s.platform().pump();
+      if (rng() % 20 == 0 || s.device().outstanding() > 40) s.platform().pump();
     }
     while (s.device().outstanding() && s.platform().pump()) {
     }
