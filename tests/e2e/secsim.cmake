@@ -1,6 +1,6 @@
 # The program as a user runs it.
 if(TARGET secsim)
-  set(scripts bad_input determinism backpressure report)
+  set(scripts bad_input crypt determinism backpressure report)
   if(SEC_SANITIZE MATCHES "address")
     # Exceptions on SystemC's thread stacks leave the sanitizer's view of the stack stale (google/sanitizers issue 189).
     list(REMOVE_ITEM scripts bad_input)
