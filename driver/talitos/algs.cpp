@@ -5,6 +5,7 @@
 #include "driver/crypto/des_key.h"
 #include "driver/talitos/aead.h"
 #include "driver/talitos/skcipher.h"
+#include "driver/talitos/rng.h"
 #include "driver/talitos/talitos.h"
 #include "hw/regs/aesu.h"
 #include "hw/regs/descriptor.h"
@@ -146,9 +147,23 @@ void Device::register_aes_aeads() {
 }
 
 /// Linux's order: ciphers, AEADs, hashes. [LX]
+void Device::register_rng() {
+  const bool there = properties_.exec_units_mask >> static_cast<unsigned>(regs::Eu::Rngu) & 1;
+  if (!there || !(properties_.descriptor_types_mask & 1) || rng_) return;
+  auto rng = std::make_unique<HwRng>(platform_, part_);
+  if (rng->start() != Status::Ok) {
+    log(Platform::Level::Error, "the random number generator does not leave reset");
+    return;
+  }
+  rng_ = std::move(rng);
+  enable_rng_interrupt();
+  log(Platform::Level::Info, "hwrng");
+}
+
 Status Device::register_algorithms(crypto::Registry& registry) {
   if (!probed_ || registry_) return Status::Invalid;
   registry_ = &registry;
+  register_rng();
   register_ciphers();
   register_aeads();
   register_aes_aeads();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/talitos/rng.h"
 #include "driver/talitos/talitos.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
@@ -273,6 +274,12 @@ void Device::recover_device(std::string_view why, const Channel* culprit, uint64
   const bool was_recovering = recovering_;
   recovering_ = true;
   dead_ = init_device() != Status::Ok;
+  if (!dead_ && rng_) {  // the reset has stopped it
+    if (rng_->start() != Status::Ok)
+      log(Platform::Level::Error, "the random number generator does not leave reset");
+    else
+      enable_rng_interrupt();
+  }
   if (dead_) log(Platform::Level::Error, "the engine does not come back; all requests fail from now on");
   for (Channel& ch : channels_) {
     const bool held = ch.pumping;

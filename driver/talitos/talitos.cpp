@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "driver/talitos/aead.h"
+#include "driver/talitos/rng.h"
 #include "hw/regs/afeu.h"
 #include "hw/regs/channel.h"
 #include "hw/regs/controller.h"
@@ -664,6 +665,12 @@ void Device::done_task_entry(void* line) {
 /// `hi`: what may interrupt; a 1 masks on SEC 1 and enables later [LX].
 void Device::write_imr(uint32_t hi) {
   platform_.write32(kImr, hi32(regs::imr_enabling(generation_, uint64_t{hi} << 32)));
+}
+
+/// The low word of IMR has the units' own interrupts: the RNG is the one that the driver works by registers. [LX]
+void Device::enable_rng_interrupt() {
+  const uint64_t error = regs::unit_error_irq(generation_, regs::Eu::Rngu);
+  platform_.write32(kImr + 4, static_cast<uint32_t>(regs::imr_enabling(generation_, error)));
 }
 
 void Device::interrupt(Line& line) {

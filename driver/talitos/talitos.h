@@ -104,6 +104,7 @@ struct DeviceStats {
 };
 
 struct AeadPools;
+class HwRng;
 
 class Device {
  public:
@@ -130,6 +131,9 @@ class Device {
   /// Happens by itself when the platform has nothing else to do, and now and then while other channels work; may be
   /// called outside callbacks. True when something was ended.
   bool poll_timeouts();
+
+  /// The random number generator, null on a part without one. From register_algorithms() on.
+  HwRng* hwrng() { return rng_.get(); }
 
   DeviceStats stats() const;
   unsigned channels() const { return channel_count_; }
@@ -235,6 +239,7 @@ class Device {
 
  private:
   friend class TalitosSkcipher;
+  void register_rng();
   void register_ciphers();
   void register_aeads();
   void register_aes_aeads();
@@ -280,6 +285,7 @@ class Device {
   void interrupt(Line& line);
   void done_task(Line& line);
   void write_imr(uint32_t hi);
+  void enable_rng_interrupt();
 
   // Reset and errors (errors.cpp).
   bool poll_clear(uint32_t offset, uint32_t mask, std::string_view what);
@@ -316,6 +322,7 @@ class Device {
   JobArea* areas_ = nullptr;
   bool extras_ = true;
   std::unique_ptr<AeadPools> aeads_;
+  std::unique_ptr<HwRng> rng_;
   std::deque<CipherJob> job_store_;
   Job* job_free_ = nullptr;
 

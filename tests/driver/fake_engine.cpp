@@ -53,9 +53,9 @@ uint32_t FakeEngine::channel_base(unsigned n) const { return 0x1000 + (sec1() ? 
 
 uint32_t FakeEngine::unit_base(unsigned code) const {
   if (code == 11) code = 3;
-  if (!sec1()) return code == 2 ? 0x2000 : code == 6 ? 0x4000 : code == 3 ? 0x6000 : code == 1 ? 0x8000 : 0;
+  if (!sec1()) return code == 2 ? 0x2000 : code == 6 ? 0x4000 : code == 3 ? 0x6000 : code == 1 ? 0x8000 : code == 4 ? 0xa000 : 0;
   if (part_.sec_version == "1.2") return code == 2 ? 0x5000 : code == 6 ? 0x4000 : code == 3 ? 0x6000 : 0;
-  return code == 2 ? 0xa000 : code == 6 ? 0x12000 : code == 3 ? 0xc000 : 0;
+  return code == 2 ? 0xa000 : code == 6 ? 0x12000 : code == 3 ? 0xc000 : code == 4 ? 0xe000 : 0;
 }
 
 void FakeEngine::reset_all() {
@@ -154,6 +154,7 @@ uint32_t FakeEngine::read32(uint32_t offset) {
       break;
   }
   if (const int c = channel_at(offset); c >= 0) return channel_read(channels_[c], offset & 0xff);
+  if (const uint32_t rng = unit_base(4); rng && offset == rng + (sec1() ? 0x28 : 0x2c)) return sec1() ? 0x01000000 : 0x00010001;
   const auto swap = [](uint32_t v) { return v >> 24 | (v >> 8 & 0xff00) | (v << 8 & 0xff0000) | v << 24; };
   for (const unsigned code : {1u, 2u, 3u, 6u}) {
     const uint32_t base = unit_base(code);
