@@ -45,6 +45,7 @@ void add_calibrate(CLI::App& app, Context& c);
 void add_regs(CLI::App& app, Context& c);
 void add_decode(CLI::App& app, Context& c);
 void add_hash(CLI::App& app, Context& c);
+void add_rng(CLI::App& app, Context& c);
 void add_poke(CLI::App& app, Context& c);
 
 /// "00ff.." to bytes; SetupError naming `option`.

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_algs(app, context);
   add_crypt(app, context);
   add_hash(app, context);
+  add_rng(app, context);
   add_esp(app, context);
   add_disk(app, context);
   add_compare(app, context);

@@ -129,6 +129,12 @@ def cases():
     yield "steps of what hashes at once only", sha + ["sha256", "--driver", "sha256-ipsecmb", "--updates", "16"], "--updates"
     yield "hash many in steps", ["hash", "--alg", "sha256", "--many", "10", "--updates", "16"], "--updates"
     yield "hash many of a file", sha + ["sha256", "--many", "10"], "--in"
+    # random numbers
+    yield "rng, how many", ["rng"], "--bytes"
+    yield "rng, none", ["rng", "--bytes", "0"], "--bytes"
+    yield "rng on a part without", ["rng", "--bytes", "8", "--engine", "mpc885"], "mpc885"
+    yield "rng, entropy with a seed", ["rng", "--bytes", "8", "--entropy", "--seed", "1"], "--entropy"
+    yield "rng, unwritable output", ["rng", "--bytes", "8", "--out", "no/such/none"], "no/such/none"
     # poke
     poke = ["poke", "good.poke"]
     yield "no script", ["poke"], "script"
