@@ -27,15 +27,15 @@ struct Options {
 void list_suites(bool json) {
   nlohmann::json all = nlohmann::json::array();
   if (!json)
-    fmt::print("{:<20} {:<16} {:<14} {:>10} {:>9} {:>4} {:>4}\n", "suite", "cipher", "integrity", "cipher key", "auth key", "IV", "ICV");
+    fmt::print("{:<20} {:<18} {:<14} {:>10} {:>9} {:>4} {:>4}\n", "suite", "cipher", "integrity", "cipher key", "auth key", "IV", "ICV");
   for (const EspSuite& s : esp_suites()) {
     if (json)
-      all.push_back({{"name", s.name}, {"cipher", s.cipher_algorithm}, {"hash", s.hash_algorithm}, {"cipher_key_bytes", s.cipher_key_bytes},
+      all.push_back({{"name", s.name}, {"cipher", s.cipher_algorithm}, {"hash", s.hash_algorithm}, {"combined", s.combined_algorithm}, {"cipher_key_bytes", s.cipher_key_bytes},
                      {"nonce_bytes", s.nonce_bytes}, {"auth_key_bytes", s.auth_key_bytes}, {"iv_bytes", s.iv_bytes}, {"icv_bytes", s.icv_bytes},
                      {"align_bytes", s.align_bytes}, {"benchmark_only", s.benchmark_only}});
     else
-      fmt::print("{:<20} {:<16} {:<14} {:>10} {:>9} {:>4} {:>4}{}\n", s.name, s.cipher_algorithm.empty() ? "-" : s.cipher_algorithm,
-                 s.hash_algorithm.empty() ? "-" : s.hash_algorithm, s.cipher_key_bytes + s.nonce_bytes, s.auth_key_bytes, s.iv_bytes, s.icv_bytes,
+      fmt::print("{:<20} {:<18} {:<14} {:>10} {:>9} {:>4} {:>4}{}\n", s.name, s.auth == EspAuth::Combined ? s.combined_algorithm : s.cipher_algorithm.empty() ? "-" : s.cipher_algorithm,
+                 s.auth == EspAuth::Combined ? "in it" : s.hash_algorithm.empty() ? "-" : s.hash_algorithm, s.cipher_key_bytes + s.nonce_bytes, s.auth_key_bytes, s.iv_bytes, s.icv_bytes,
                  s.benchmark_only ? "  needs --benchmark" : "");
   }
   if (json) fmt::print("{}\n", all.dump(2));
@@ -134,8 +134,10 @@ int run(Options& o) {
   if (!o.aead_driver.empty() && (named || o.two_requests))
     throw SetupError("--aead-driver does cipher and HMAC in one request: leave out --cipher-driver, --hash-driver and --two-requests");
   if (!o.aead_driver.empty() && aead_algorithm(r.sas[0].suite).empty())
-    throw SetupError(fmt::format("--aead-driver: {} is not CBC with an HMAC; leave the option out or choose such a suite", r.sas[0].suite.name));
-  if (!o.aead_driver.empty() && o.esn)
+    throw SetupError(fmt::format("--aead-driver: {} cannot be one request; leave the option out or choose a suite of CBC with an HMAC, GCM or CCM", r.sas[0].suite.name));
+  if (named && r.sas[0].suite.auth == EspAuth::Combined)
+    throw SetupError(fmt::format("--cipher-driver, --hash-driver: {} has no cipher and hash of its own; use --aead-driver", r.sas[0].suite.name));
+  if (!o.aead_driver.empty() && o.esn && r.sas[0].suite.auth != EspAuth::Combined)
     throw SetupError("--aead-driver: one request cannot authenticate the high half of --esn sequence numbers; leave one of the two out");
   r.one_request = !named && !o.two_requests;
   r.packets = &input.packets;
@@ -167,13 +169,15 @@ int run(Options& o) {
     const auto list = s.registry().list();
     const auto* cipher = find_implementation(list, o.cipher_driver.empty() ? suite.cipher_algorithm : o.cipher_driver, crypto::AlgorithmType::Skcipher);
     const auto* hash = find_implementation(list, o.hash_driver.empty() ? suite.hash_algorithm : o.hash_driver, crypto::AlgorithmType::Hash);
-    const auto* aead = r.one_request ? find_implementation(list, o.aead_driver.empty() ? aead_algorithm(suite) : o.aead_driver, crypto::AlgorithmType::Aead) : nullptr;
+    const auto* aead = r.one_request || suite.auth == EspAuth::Combined ? find_implementation(list, o.aead_driver.empty() ? aead_algorithm(suite) : o.aead_driver, crypto::AlgorithmType::Aead) : nullptr;
     if (aead && is_software(*aead)) {
-      std::string figure = suite.cipher_algorithm;
+      const bool combined = suite.auth == EspAuth::Combined;
+      std::string figure = combined ? "ctr(aes)" : suite.cipher_algorithm;
       if (figure.find("des") == std::string::npos) figure += fmt::format("-{}", suite.cipher_key_bytes * 8);
-      e.charge_aead = [&s, &suite, figure, batch = aead->module == "ipsecmb"](size_t n) {
+      const std::string mac = !combined ? suite.hash_algorithm : suite.cipher == EspCipher::AesGcm ? "ghash" : "cbcmac(aes)";
+      e.charge_aead = [&s, mac, figure, batch = aead->module == "ipsecmb"](size_t n) {
         s.charge_crypto(figure, n, batch);
-        s.charge_crypto(suite.hash_algorithm, n, batch);
+        s.charge_crypto(mac, n, batch);
       };
     }
     if (cipher && is_software(*cipher)) {

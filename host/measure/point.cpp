@@ -234,6 +234,7 @@ json run_esp_point(const PointOptions& o, Way way) {
   if (wall) {
     crypto::Registry reg;
     cpu_registry(reg, way);
+    if (suite.auth == EspAuth::Combined) run.aead_driver = cpu_driver(reg, aead_algorithm(suite), way);
     if (!suite.cipher_algorithm.empty()) run.cipher_driver = cpu_driver(reg, suite.cipher_algorithm, way);
     if (!suite.hash_algorithm.empty()) run.hash_driver = cpu_driver(reg, suite.hash_algorithm, way);
     run.keep_latencies = false;
@@ -246,13 +247,14 @@ json run_esp_point(const PointOptions& o, Way way) {
       check(r);
       rate.push_back(mbit(static_cast<double>(r.stats.bytes_in), (WallTime::now() - t0).seconds()));
     }
-    return {{"wall_mbit_s", median(rate)}, {"driver", run.cipher_driver}, {"hash_driver", run.hash_driver}};
+    return {{"wall_mbit_s", median(rate)}, {"driver", run.aead_driver.empty() ? run.cipher_driver : run.aead_driver}, {"hash_driver", run.hash_driver}};
   }
   return simulated(o, way, [&](Session& s, json& out) {
     if (way == Way::Engine && !aead_algorithm(suite).empty()) {
       run.one_request = true;  // one ipsec_esp descriptor does both
       run.aead_driver = required_driver(s.registry(), aead_algorithm(suite), "talitos");
     } else {
+      if (suite.auth == EspAuth::Combined) run.aead_driver = required_driver(s.registry(), aead_algorithm(suite), "openssl");
       if (!suite.cipher_algorithm.empty()) run.cipher_driver = required_driver(s.registry(), suite.cipher_algorithm, way == Way::Engine ? "talitos" : "openssl");
       if (!suite.hash_algorithm.empty()) run.hash_driver = required_driver(s.registry(), suite.hash_algorithm, "openssl");
     }
@@ -266,6 +268,14 @@ json run_esp_point(const PointOptions& o, Way way) {
     if (way == Way::CpuProfile && !suite.cipher_algorithm.empty()) {
       const std::string figure = with_bits(suite.cipher_algorithm, aes_bits(suite));
       env.charge_cipher = [&s, figure](size_t n) { s.charge_crypto(figure, n); };
+    }
+    if (way == Way::CpuProfile && suite.auth == EspAuth::Combined) {
+      const std::string figure = with_bits("ctr(aes)", suite.cipher_key_bytes * 8);
+      const char* mac = suite.cipher == EspCipher::AesGcm ? "ghash" : "cbcmac(aes)";
+      env.charge_aead = [&s, figure, mac](size_t n) {
+        s.charge_crypto(figure, n);
+        s.charge_crypto(mac, n);
+      };
     }
     const EspRunResult r = run_esp(run, env);
     check(r);

@@ -19,9 +19,9 @@ std::string why(const json& row) {
 }
 
 std::string packets(const json& s) {
-  std::string o = fmt::format("{:<20} {:>6} | {:^24} | {:^40} | {:^24} | bottleneck\n", "", "", "measured here   profile", "engine offload (simulated)", "busy % of sim. time");
-  o += fmt::format("{:<20} {:>6} | {:>8} {:>8} {:>6} | {:>9} {:>6} {:>8} {:>8} {:>5} | {:>4} {:>4} {:>4} {:>4} {:>4} |\n", "suite", "bytes", "1 buffer", "multi-b.", "CPU", "Mbit/s", "host %", "p50 us", "p99 us",
-                   "queue", "bus", "chan", "AESU", "DEU", "gain");
+  std::string o = fmt::format("{:<20} {:>6} | {:^24} | {:^40} | {:^29} | bottleneck\n", "", "", "measured here   profile", "engine offload (simulated)", "busy % of sim. time");
+  o += fmt::format("{:<20} {:>6} | {:>8} {:>8} {:>6} | {:>9} {:>6} {:>8} {:>8} {:>5} | {:>4} {:>4} {:>4} {:>4} {:>4} {:>4} |\n", "suite", "bytes", "1 buffer", "multi-b.", "CPU", "Mbit/s", "host %", "p50 us", "p99 us",
+                   "queue", "bus", "chan", "AESU", "DEU", "MDEU", "gain");
   std::string last;
   for (const json& r : s["rows"]) {
     const std::string suite = r["suite"];
@@ -29,10 +29,10 @@ std::string packets(const json& s) {
     last = suite;
     const double engine = number(r, "engine", "sim_mbit_s"), profile = number(r, "cpu_profile", "sim_mbit_s");
     auto busy = [&](const char* k) { return r.contains("engine") && r["engine"].contains("busy") ? r["engine"]["busy"][k].get<double>() : -1; };
-    o += fmt::format("{:<20} {:>6} | {:>8} {:>8} {:>6} | {:>9} {:>6} {:>8} {:>8} {:>5} | {:>4} {:>4} {:>4} {:>4} {:>4} | {}\n", suite, r["label"].get<std::string>(), rate(number(r, "cpu_single", "wall_mbit_s")),
+    o += fmt::format("{:<20} {:>6} | {:>8} {:>8} {:>6} | {:>9} {:>6} {:>8} {:>8} {:>5} | {:>4} {:>4} {:>4} {:>4} {:>4} {:>4} | {}\n", suite, r["label"].get<std::string>(), rate(number(r, "cpu_single", "wall_mbit_s")),
                      rate(number(r, "cpu_multi", "wall_mbit_s")), rate(profile), rate(engine), percent(number(r, "engine", "host_load")), micro(number(r, "engine", "sim_p50_ns")),
                      micro(number(r, "engine", "sim_p99_ns")), number(r, "engine", "mean_in_flight") < 0 ? "-" : fmt::format("{:.0f}", number(r, "engine", "mean_in_flight")), percent(busy("bus")),
-                     percent(busy("channel")), percent(busy("aesu")), percent(busy("deu")), profile > 0 && engine > 0 ? fmt::format("{:.1f}", engine / profile) : "-", why(r));
+                     percent(busy("channel")), percent(busy("aesu")), percent(busy("deu")), percent(busy("mdeu")), profile > 0 && engine > 0 ? fmt::format("{:.1f}", engine / profile) : "-", why(r));
   }
   return o;
 }
