@@ -15,16 +15,6 @@ namespace {
 using regs::DescriptorType;
 using regs::Eu;
 
-// Context: state words, then the 64-bit count; eight words whatever the algorithm, or eight doublewords. [LX]
-constexpr HashRow kHashes[] = {
-    {"md5", 16, 64, 0x28, Eu::MdeuA, regs::mdeu_mode::kMd5},
-    {"sha1", 20, 64, 0x28, Eu::MdeuA, regs::mdeu_mode::kSha1},
-    {"sha224", 28, 64, 0x28, Eu::MdeuA, regs::mdeu_mode::kSha224},
-    {"sha256", 32, 64, 0x28, Eu::MdeuA, regs::mdeu_mode::kSha256},
-    {"sha384", 48, 128, 0x48, Eu::MdeuB, regs::mdeu_mode::kSha384},
-    {"sha512", 64, 128, 0x48, Eu::MdeuB, regs::mdeu_mode::kSha512},
-};
-
 struct CipherRow {
   std::string_view name, short_name;
   unsigned block_bytes, iv_bytes;
@@ -51,7 +41,7 @@ constexpr size_t kAesBlock = 16;
 std::vector<AeadAlg> make_algs() {
   constexpr uint8_t kHmac = regs::mdeu_mode::kInit | regs::mdeu_mode::kHmac | regs::mdeu_mode::kPad;
   std::vector<AeadAlg> out;
-  for (const HashRow& h : kHashes)
+  for (const HashRow& h : hash_rows())
     for (const CipherRow& c : kCiphers) {
       const auto mode1 = static_cast<uint8_t>(kHmac | h.algorithm);
       const bool ctr = c.unit == Eu::Aesu && c.mode == regs::aesu_mode::kCtr;
@@ -347,44 +337,6 @@ Status prepare_composed(AeadJob& j, Device& d) {
   return Status::Ok;
 }
 
-// --- Long authentication keys --------------------------------------------------------------------------------------
-
-/// Hashes something in the engine while set_key waits.
-struct DigestJob : Job {
-  const HashRow* hash = nullptr;
-  uint8_t* memory = nullptr;  // the digest at its start, the message behind
-  size_t message_bytes = 0;
-};
-constexpr size_t kDigestRoom = 64;
-
-Status build_digest(Job& job, Device& d, Slot& s) {
-  using namespace regs::mdeu_mode;
-  auto& j = static_cast<DigestJob&>(job);
-  uint8_t* const desc = s.edesc->descriptor;
-  d.put_header(desc, regs::make_header(j.hash->unit, static_cast<uint8_t>(j.hash->algorithm | kInit | kPad), Eu::None,
-                                       0, DescriptorType::CommonNonsnoop, false, true));
-  d.put_pointer(desc, 3, d.pointer_to(j.memory + kDigestRoom, j.message_bytes));
-  d.put_pointer(desc, 5, d.pointer_to(j.memory, j.hash->digest_bytes));
-  j.piece_bytes = j.message_bytes;
-  return Status::Ok;
-}
-
-Status digest(Device& d, Device::Channel& ch, const HashRow& h, std::span<const uint8_t> message, uint8_t* out) {
-  if (message.size() > d.max_descriptor_bytes()) return Status::Invalid;
-  DigestJob j;
-  j.build = build_digest;
-  j.hash = &h;
-  j.message_bytes = message.size();
-  j.memory = static_cast<uint8_t*>(d.dma().alloc(kDigestRoom + message.size(), 64));
-  if (!j.memory) return Status::NoMemory;
-  std::memcpy(j.memory + kDigestRoom, message.data(), message.size());
-  const Status s = d.run_job(ch, j);
-  if (s == Status::Ok) std::memcpy(out, j.memory, h.digest_bytes);
-  std::memset(j.memory, 0, kDigestRoom + message.size());
-  d.dma().free(j.memory);
-  return s;
-}
-
 }  // namespace
 
 bool equal_tags(const uint8_t* a, const uint8_t* b, size_t n) {
@@ -425,7 +377,7 @@ Status TalitosAead::set_key(std::span<const uint8_t> blob, uint32_t key_flags) {
   if (s == Status::Ok) s = check_cipher_key(alg_.key_rule, keys.cipher, key_flags);
   uint8_t digest_of_key[64];
   if (s == Status::Ok && keys.auth.size() > alg_.hash->block_bytes) {  // RFC 2104, section 2
-    s = digest(device_, *channel_, *alg_.hash, keys.auth, digest_of_key);
+    s = hash_now(device_, *channel_, *alg_.hash, keys.auth, digest_of_key);
     keys.auth = std::span<const uint8_t>(digest_of_key, alg_.hash->digest_bytes);
   }
   if (s != Status::Ok) {

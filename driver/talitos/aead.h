@@ -21,16 +21,10 @@
 #include "driver/crypto/registry.h"
 #include "driver/talitos/aes_aead.h"
 #include "driver/talitos/algs.h"
+#include "driver/talitos/hash.h"
 #include "driver/talitos/talitos.h"
 
 namespace sec::driver {
-
-struct HashRow {
-  std::string_view name;
-  unsigned digest_bytes, block_bytes, context_bytes;
-  regs::Eu unit;
-  uint8_t algorithm;  // ALG of the MDEU's mode byte
-};
 
 struct AeadAlg {
   std::string name, driver;

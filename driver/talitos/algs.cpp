@@ -4,8 +4,9 @@
 
 #include "driver/crypto/des_key.h"
 #include "driver/talitos/aead.h"
-#include "driver/talitos/skcipher.h"
+#include "driver/talitos/hash.h"
 #include "driver/talitos/rng.h"
+#include "driver/talitos/skcipher.h"
 #include "driver/talitos/talitos.h"
 #include "hw/regs/aesu.h"
 #include "hw/regs/descriptor.h"
@@ -146,6 +147,30 @@ void Device::register_aes_aeads() {
   }
 }
 
+/// SHA-224 without hardware's initial values below 2.1, and HMAC from 2.1 on only. [LX]
+void Device::register_hashes() {
+  const bool sec21 = compatible_with("fsl,sec2.1");
+  for (const bool hmac : {false, true}) {
+    if (hmac && !sec21) continue;
+    for (const HashRow& h : hash_rows()) {
+      crypto::AlgorithmInfo info;
+      info.name = hmac ? fmt::format("hmac({})", h.name) : std::string(h.name);
+      info.driver = fmt::format("{}{}-talitos", hmac ? "hmac-" : "", h.name);
+      info.type = crypto::AlgorithmType::Hash;
+      info.priority = kPriority;
+      info.block_bytes = h.block_bytes;
+      info.digest_bytes = h.digest_bytes;
+      info.state_bytes = TalitosHash::kStateBytes;
+      const HashProgram program{&h, hmac, h.name == "sha224" && !sec21};
+      const uint32_t header =
+          regs::make_header(h.unit, h.algorithm, regs::Eu::None, 0, regs::DescriptorType::CommonNonsnoop, false, false);
+      offer(info, header, [this, program](crypto::Algorithm& algorithm, const crypto::AlgorithmInfo& kept) {
+        algorithm.make_hash = [this, program, &kept] { return std::make_unique<TalitosHash>(*this, program, kept); };
+      });
+    }
+  }
+}
+
 /// Linux's order: ciphers, AEADs, hashes. [LX]
 void Device::register_rng() {
   const bool there = properties_.exec_units_mask >> static_cast<unsigned>(regs::Eu::Rngu) & 1;
@@ -167,6 +192,7 @@ Status Device::register_algorithms(crypto::Registry& registry) {
   register_ciphers();
   register_aeads();
   register_aes_aeads();
+  register_hashes();
   log(Platform::Level::Info, fmt::format("{} algorithms registered in /proc/crypto", properties_.compatible.front()));
   transform_counter_ = 0;  // the self-tests' transforms do not count: the first one lands on channel 1
   return Status::Ok;

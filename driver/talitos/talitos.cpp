@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "driver/talitos/aead.h"
+#include "driver/talitos/hash.h"
 #include "driver/talitos/rng.h"
 #include "hw/regs/afeu.h"
 #include "hw/regs/channel.h"
@@ -40,7 +41,11 @@ bool has(const DeviceProperties& p, std::string_view name) {
 // --- Probe ---------------------------------------------------------------------------------------------------------
 
 Device::Device(Platform& platform)
-    : platform_(platform), dma_(platform.dma()), cpu_(platform.cpu()), aeads_(std::make_unique<AeadPools>()) {}
+    : platform_(platform),
+      dma_(platform.dma()),
+      cpu_(platform.cpu()),
+      aeads_(std::make_unique<AeadPools>()),
+      hashes_(std::make_unique<HashPool>()) {}
 
 Device::~Device() {
   unregister();
@@ -60,6 +65,7 @@ Device::~Device() {
   for (CipherJob& j : job_store_) dma_.free(j.stream_iv);
   aeads_->authenc.each([this](AeadJob& j) { dma_.free(j.work); });
   aeads_->aes.each([this](AesAeadJob& j) { dma_.free(j.carried); });
+  hashes_->jobs.each([this](HashJob& j) { dma_.free(j.own); });
   dma_.free(areas_);
 }
 

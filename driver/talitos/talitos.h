@@ -104,6 +104,7 @@ struct DeviceStats {
 };
 
 struct AeadPools;
+struct HashPool;
 class HwRng;
 
 class Device {
@@ -231,6 +232,7 @@ class Device {
   CpuMeter& cpu() const { return cpu_; }
   DeviceStats& counters() { return stats_; }
   AeadPools& aeads() { return *aeads_; }
+  HashPool& hashes() { return *hashes_; }
   /// Registers one algorithm, if the part can run the header; `set` fills in the factory. The info it is given lives as
   /// long as the device. One that fails is logged.
   void offer(const crypto::AlgorithmInfo& info, uint32_t header,
@@ -243,6 +245,7 @@ class Device {
   void register_ciphers();
   void register_aeads();
   void register_aes_aeads();
+  void register_hashes();
   struct Line {
     Device* device = nullptr;
     unsigned number = 0;
@@ -322,6 +325,7 @@ class Device {
   JobArea* areas_ = nullptr;
   bool extras_ = true;
   std::unique_ptr<AeadPools> aeads_;
+  std::unique_ptr<HashPool> hashes_;
   std::unique_ptr<HwRng> rng_;
   std::deque<CipherJob> job_store_;
   Job* job_free_ = nullptr;
