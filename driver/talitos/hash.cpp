@@ -23,68 +23,84 @@ constexpr HashRow kHashes[] = {
 constexpr uint32_t kSha224Init[8] = {0xc1059ed8, 0x367cd507, 0x3070dd17, 0xf70e5939,
                                      0xffc00b31, 0x68581511, 0x64f98fa7, 0xbefa4fa4};
 
-uint32_t header(const HashRow& h, uint8_t mode_byte) {
-  return regs::make_header(h.unit, mode_byte, Eu::None, 0, DescriptorType::CommonNonsnoop, false, true);
+constexpr uint32_t kNotify = 0x1;  // DN
+
+bool needs_software_init(const Device& d, const HashRow& h) {
+  return h.algorithm == mode::kSha224 && h.unit == Eu::MdeuA && !d.compatible_with("fsl,sec2.1");
 }
 
-/// Hashes something in the engine while somebody waits.
-struct DigestJob : Job {
-  const HashRow* hash = nullptr;
-  uint8_t* memory = nullptr;  // the digest at its start, the message behind
-  size_t message_bytes = 0;
-};
-constexpr size_t kDigestRoom = 64;
-
-Status build_digest(Job& job, Device& d, Slot& s) {
-  auto& j = static_cast<DigestJob&>(job);
-  uint8_t* const desc = s.edesc->descriptor;
-  d.put_header(desc, header(*j.hash, static_cast<uint8_t>(j.hash->algorithm | mode::kInit | mode::kPad)));
-  d.put_pointer(desc, 3, d.pointer_to(j.memory + kDigestRoom, j.message_bytes));
-  d.put_pointer(desc, 5, d.pointer_to(j.memory, j.hash->digest_bytes));
-  j.piece_bytes = j.message_bytes;
-  return Status::Ok;
+void start_in_software(HashMemory& m) {
+  std::memset(m.context, 0, sizeof m.context);
+  for (unsigned i = 0; i < 8; ++i) store_be32(m.context + 4 * i, kSha224Init[i]);
 }
 
-Status build_piece(Job& job, Device& d, Slot& s) {
-  auto& j = static_cast<HashJob&>(job);
+/// One descriptor for the next piece of the message. `*wanted` is its header, without notification.
+Status put_piece(HashJob& j, Device& d, Slot& s, uint8_t* desc, uint32_t* wanted) {
   const HashRow& h = *j.program.row;
   const size_t most = d.max_descriptor_bytes() / h.block_bytes * h.block_bytes;
   const size_t n = std::min(j.left, most);
-  const bool last_piece = n == j.left, final = last_piece && j.last;
+  const bool final = n == j.left && j.last;
   uint64_t in = 0;
-  if (const Status e = d.map_list(s, Device::Side::Source, Direction::ToDevice, j.walk, {.data_bytes = n}, &in);
-      e != Status::Ok)
-    return e;
+  const Status e = d.map_list(s, Device::Side::Source, Direction::ToDevice, j.walk, {.data_bytes = n}, &in);
+  if (e != Status::Ok) return e;
   const bool keyed = j.program.hmac && (j.first || final);
   uint8_t m = j.program.software_init ? mode::kSha256 : h.algorithm;
   if (j.first && !j.program.software_init) m |= mode::kInit;
   if (!final) m |= mode::kContinue;
   if (final && !j.padded) m |= mode::kPad;
   if (keyed) m |= mode::kHmac;
-  uint8_t* const desc = s.edesc->descriptor;
-  d.put_header(desc, header(h, m));
-  if (!j.first || j.program.software_init) d.put_pointer(desc, 1, d.pointer_to(j.memory->context, h.context_bytes));
+  *wanted = regs::make_header(h.unit, m, Eu::None, 0, DescriptorType::CommonNonsnoop, false, false);
+  d.put_header(desc, *wanted);
+  uint8_t* const context = j.memory->context;
+  if (!j.first || j.program.software_init) d.put_pointer(desc, 1, d.pointer_to(context, h.context_bytes));
   if (keyed) d.put_pointer(desc, 2, d.pointer_to(j.key->key, j.key_bytes));
   d.put_pointer(desc, 3, in);
-  d.put_pointer(
-      desc, 5,
-      final ? d.pointer_to(j.memory->digest, h.digest_bytes) : d.pointer_to(j.memory->context, h.context_bytes));
+  d.put_pointer(desc, 5,
+                final ? d.pointer_to(j.memory->digest, h.digest_bytes) : d.pointer_to(context, h.context_bytes));
   j.first = false;
   j.left -= n;
-  j.piece_bytes = n;
-  if (!last_piece) j.more = Job::More::AfterDone;
+  j.piece_bytes += n;
+  return Status::Ok;
+}
+
+/// SEC 1: as many pieces as a chain holds. Elsewhere one; the next follows from the completion of this one, so that a
+/// long message does not take all bounce buffers, and nothing is hashed behind a piece that failed.
+Status build_hash(Job& job, Device& d, Slot& s) {
+  auto& j = static_cast<HashJob&>(job);
+  uint8_t* desc = s.edesc->descriptor;
+  uint32_t wanted = 0;
+  j.piece_bytes = 0;
+  if (const Status e = put_piece(j, d, s, desc, &wanted); e != Status::Ok) return e;
+  for (unsigned i = 0; d.sec1() && j.left && i < kMostChained; ++i) {
+    if (!j.chained) j.chained = static_cast<uint8_t*>(d.dma().alloc(kMostChained * regs::kDescriptorBytes, 64));
+    if (!j.chained) break;
+    uint8_t* const follower = j.chained + i * regs::kDescriptorBytes;
+    std::memset(follower, 0, regs::kDescriptorBytes);
+    uint32_t header = 0;
+    const Status e = put_piece(j, d, s, follower, &header);
+    if (e == Status::NoMemory) break;  // what fits is sent; the rest when its copies are free again
+    if (e != Status::Ok) return e;
+    d.chain(s, follower);
+    desc = follower;
+    wanted = header;
+  }
+  d.put_header(desc, wanted | kNotify);
+  if (j.left) j.more = Job::More::AfterDone;
   return Status::Ok;
 }
 
 Status finish_hash(Job& job, Device& d, Status status) {
   auto& j = static_cast<HashJob&>(job);
   if (status == Status::Ok && j.last) std::memcpy(j.digest, j.memory->digest, j.program.row->digest_bytes);
-  if (status == Status::Ok && j.state && !j.last) {
-    j.state->started = true;
-    j.state->side ^= 1;
-    j.state->held_bytes = j.kept_bytes;
+  if (TalitosHashState* const state = j.state) {
+    state->in_flight = false;
+    state->broken = status != Status::Ok;  // how far the context got is not known
+    state->started = !j.last;
+    state->held_bytes = j.last ? 0 : j.kept_bytes;
+    if (!j.last) state->side ^= 1;
+  } else if (j.program.hmac) {
+    std::memset(j.memory, 0, sizeof *j.memory);  // a keyed context is as good as the key
   }
-  if (!j.state && j.program.hmac) std::memset(j.memory, 0, sizeof *j.memory);  // a keyed context is as good as the key
   if (j.key) d.unref(j.key);
   j.key = nullptr;
   d.hashes().jobs.give(&j);
@@ -96,18 +112,26 @@ Status finish_hash(Job& job, Device& d, Status status) {
 std::span<const HashRow> hash_rows() { return kHashes; }
 
 Status hash_now(Device& d, Device::Channel& ch, const HashRow& h, std::span<const uint8_t> message, uint8_t* out) {
-  if (message.size() > d.max_descriptor_bytes()) return Status::Invalid;
-  DigestJob j;
-  j.build = build_digest;
-  j.hash = &h;
-  j.message_bytes = message.size();
-  j.memory = static_cast<uint8_t*>(d.dma().alloc(kDigestRoom + message.size(), 64));
-  if (!j.memory) return Status::NoMemory;
-  std::memcpy(j.memory + kDigestRoom, message.data(), message.size());
+  // The message goes through memory of our own, which can be cleared afterwards: it is a key.
+  const size_t room = sizeof(HashMemory) + message.size();
+  auto* const memory = static_cast<uint8_t*>(d.dma().alloc(room, 64));
+  if (!memory) return Status::NoMemory;
+  std::memcpy(memory + sizeof(HashMemory), message.data(), message.size());
+  HashJob j;
+  j.program = {&h, false, needs_software_init(d, h)};
+  j.memory = reinterpret_cast<HashMemory*>(memory);
+  j.pieces = {{memory + sizeof(HashMemory), message.size()}};
+  j.list = crypto::ScatterList(j.pieces.data(), j.pieces.size());
+  j.walk = crypto::ScatterWalk(&j.list);
+  j.left = message.size();
+  j.last = true;
+  j.build = build_hash;
+  if (j.program.software_init) start_in_software(*j.memory);
   const Status s = d.run_job(ch, j);
-  if (s == Status::Ok) std::memcpy(out, j.memory, h.digest_bytes);
-  std::memset(j.memory, 0, kDigestRoom + message.size());
-  d.dma().free(j.memory);
+  if (s == Status::Ok) std::memcpy(out, j.memory->digest, h.digest_bytes);
+  std::memset(memory, 0, room);
+  d.dma().free(memory);
+  d.dma().free(j.chained);
   return s;
 }
 
@@ -161,16 +185,16 @@ std::unique_ptr<crypto::HashState> TalitosHash::make_state() {
 
 Status TalitosHash::init(crypto::HashState& state) {
   auto& s = static_cast<TalitosHashState&>(state);
+  if (s.in_flight) return Status::Invalid;
   s.held_bytes = 0;
-  s.started = false;
+  s.started = s.broken = false;
   return program_.hmac && !key_ ? Status::NoKey : Status::Ok;
 }
 
 Status TalitosHash::update(crypto::HashRequest& r) {
   auto* const s = static_cast<TalitosHashState*>(r.state);
-  if (!s) return Status::Invalid;
-  const unsigned block = program_.row->block_bytes;
-  if (s->held_bytes + r.size_bytes > block) return submit(r, s, r.size_bytes, false);
+  if (!s || s->in_flight || s->broken) return Status::Invalid;
+  if (r.size_bytes > program_.row->block_bytes - s->held_bytes) return submit(r, s, r.size_bytes, false);
   if (program_.hmac && !key_) return Status::NoKey;
   if (r.size_bytes && !crypto::copy_from(r.src, 0, s->memory->held[s->side] + s->held_bytes, r.size_bytes))
     return Status::Invalid;
@@ -189,7 +213,7 @@ Status TalitosHash::finup(crypto::HashRequest& r) {
 
 Status TalitosHash::submit(const crypto::HashRequest& r, TalitosHashState* state, size_t size, bool last) {
   if (program_.hmac && !key_) return Status::NoKey;
-  if (last && !r.digest) return Status::Invalid;
+  if ((last && !r.digest) || (state && (state->in_flight || state->broken))) return Status::Invalid;
   if (size) {
     crypto::ScatterWalk check(r.src);
     if (!check.skip(size)) return Status::Invalid;
@@ -213,7 +237,7 @@ Status TalitosHash::submit(const crypto::HashRequest& r, TalitosHashState* state
   j->last = last;
   j->padded = false;
   j->digest = r.digest;
-  j->build = build_piece;
+  j->build = build_hash;
   j->finish = finish_hash;
   j->complete = r.complete;
   j->context = r.context;
@@ -242,17 +266,17 @@ Status TalitosHash::submit(const crypto::HashRequest& r, TalitosHashState* state
   }
   j->list = crypto::ScatterList(j->pieces.data(), j->pieces.size());
   j->walk = crypto::ScatterWalk(&j->list);
-  if (j->first && program_.software_init) {
-    std::memset(j->memory->context, 0, sizeof j->memory->context);
-    for (unsigned i = 0; i < 8; ++i) store_be32(j->memory->context + 4 * i, kSha224Init[i]);
-  }
+  if (j->first && program_.software_init) start_in_software(*j->memory);
+  if (j->left > device_.max_descriptor_bytes()) ++device_.counters().split_requests;
   j->key = key_;
   if (key_) {
     j->key_bytes = key_->size_bytes;
     ++key_->refs;
   }
+  if (state) state->in_flight = true;  // it may be over before submit_job returns
   const Status s = device_.submit_job(*channel_, *j, r.flags);
   if (!accepted(s)) {
+    if (state) state->in_flight = false;
     if (j->key) device_.unref(j->key);
     j->key = nullptr;
     return refuse(s);
@@ -261,7 +285,11 @@ Status TalitosHash::submit(const crypto::HashRequest& r, TalitosHashState* state
 }
 
 // --- Export and import ---------------------------------------------------------------------------------------------
-// Algorithm, started, held bytes, then context and held block.
+// Algorithm, started, held bytes, five zeros, then context and held block.
+
+namespace {
+constexpr size_t kContextAt = 8, kHeldAt = kContextAt + sizeof(HashMemory::context);
+}
 
 uint8_t TalitosHash::tag() const {
   return static_cast<uint8_t>((program_.row - kHashes) + 1 + (program_.hmac ? 0x80 : 0));
@@ -269,22 +297,30 @@ uint8_t TalitosHash::tag() const {
 
 Status TalitosHash::export_state(const crypto::HashState& state, uint8_t* out) {
   const auto& s = static_cast<const TalitosHashState&>(state);
+  if (s.in_flight || s.broken) return Status::Invalid;
   std::memset(out, 0, kStateBytes);
   out[0] = tag();
   out[1] = s.started;
   out[2] = static_cast<uint8_t>(s.held_bytes);
-  std::memcpy(out + 8, s.memory->context, s.started ? program_.row->context_bytes : 0);
-  std::memcpy(out + 8 + sizeof s.memory->context, s.memory->held[s.side], s.held_bytes);
+  if (s.started) std::memcpy(out + kContextAt, s.memory->context, program_.row->context_bytes);
+  std::memcpy(out + kHeldAt, s.memory->held[s.side], s.held_bytes);
   return Status::Ok;
 }
 
 Status TalitosHash::import_state(crypto::HashState& state, const uint8_t* in) {
   auto& s = static_cast<TalitosHashState&>(state);
-  if (in[0] != tag() || in[1] > 1 || in[2] > program_.row->block_bytes || (in[1] && !in[2])) return Status::Invalid;
+  const HashRow& h = *program_.row;
+  if (s.in_flight || in[0] != tag() || in[1] > 1 || in[2] > h.block_bytes) return Status::Invalid;
+  if (std::any_of(in + 3, in + kContextAt, [](uint8_t b) { return b != 0; })) return Status::Invalid;
+  if (in[1]) {  // something is always held back, and what was sent is whole blocks
+    const uint64_t bits = load_be64(in + kContextAt + h.context_bytes - 8);
+    if (!in[2] || !bits || bits % (8 * h.block_bytes)) return Status::Invalid;
+  }
+  s.broken = false;
   s.started = in[1];
   s.held_bytes = in[2];
-  std::memcpy(s.memory->context, in + 8, sizeof s.memory->context);
-  std::memcpy(s.memory->held[s.side], in + 8 + sizeof s.memory->context, s.held_bytes);
+  std::memcpy(s.memory->context, in + kContextAt, sizeof s.memory->context);
+  std::memcpy(s.memory->held[s.side], in + kHeldAt, s.held_bytes);
   return Status::Ok;
 }
 

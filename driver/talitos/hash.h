@@ -44,6 +44,7 @@ struct alignas(64) HashMemory {
   uint8_t held[2][128];  // bytes not sent yet; the other one is being sent
 };
 
+/// What the transform fixes about its descriptors.
 struct HashProgram {
   const HashRow* row = nullptr;
   bool hmac = false;
@@ -62,7 +63,11 @@ class TalitosHashState final : public crypto::HashState {
   unsigned held_bytes = 0;
   uint8_t side = 0;      // which half of `held`
   bool started = false;  // the context is of this message
+  bool in_flight = false;
+  bool broken = false;  // an operation failed: only init() and import_state() help
 };
+
+inline constexpr unsigned kMostChained = 3;  // descriptors behind the slot's own: bounds the copies of a slot
 
 struct HashJob : Job {
   HashProgram program;
@@ -70,7 +75,8 @@ struct HashJob : Job {
   unsigned key_bytes = 0;
   TalitosHashState* state = nullptr;  // null: digest(), on `own`
   HashMemory* memory = nullptr;
-  HashMemory* own = nullptr;  // kept from use to use
+  HashMemory* own = nullptr;   // kept from use to use, as is
+  uint8_t* chained = nullptr;  // SEC 1: descriptors
   std::vector<crypto::Segment> pieces;
   crypto::ScatterList list;
   crypto::ScatterWalk walk{nullptr};

@@ -65,7 +65,10 @@ Device::~Device() {
   for (CipherJob& j : job_store_) dma_.free(j.stream_iv);
   aeads_->authenc.each([this](AeadJob& j) { dma_.free(j.work); });
   aeads_->aes.each([this](AesAeadJob& j) { dma_.free(j.carried); });
-  hashes_->jobs.each([this](HashJob& j) { dma_.free(j.own); });
+  hashes_->jobs.each([this](HashJob& j) {
+    dma_.free(j.own);
+    dma_.free(j.chained);
+  });
   dma_.free(areas_);
 }
 
