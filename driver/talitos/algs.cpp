@@ -171,7 +171,6 @@ void Device::register_hashes() {
   }
 }
 
-/// Linux's order: ciphers, AEADs, hashes. [LX]
 void Device::register_rng() {
   const bool there = properties_.exec_units_mask >> static_cast<unsigned>(regs::Eu::Rngu) & 1;
   if (!there || !(properties_.descriptor_types_mask & 1) || rng_) return;

@@ -482,11 +482,22 @@ TEST_P(HashOn, ImportRefusesNonsense) {
     bad[at] = value;
     EXPECT_EQ(t->import_state(*fresh, bad.data()), Status::Invalid) << at;
   }
+  Bytes no_count = good;
+  std::fill_n(no_count.begin() + 8 + 0x20, 8, uint8_t{0});
+  EXPECT_EQ(t->import_state(*fresh, no_count.data()), Status::Invalid);
   EXPECT_EQ(t->import_state(*fresh, Bytes(good.size()).data()), Status::Invalid);
   EXPECT_EQ(t->import_state(*fresh, Bytes(good.size(), 0xff).data()), Status::Invalid);
   ASSERT_EQ(t->import_state(*fresh, good.data()), Status::Ok);
   finish(h, *t, end, Kind::Final, fresh.get());
   end.expect(expected_digest("sha256", {}, m), "imported");
+  // A state that failed is as good as new, too.
+  Operation failing(h, m), last(h, {});
+  h.engine.fate = [](unsigned, uint64_t) { return Fate::UnitError; };
+  ASSERT_EQ(run(h, *t, failing, Kind::Update, fresh.get()), Status::Invalid);
+  h.engine.fate = nullptr;
+  ASSERT_EQ(t->import_state(*fresh, good.data()), Status::Ok);
+  finish(h, *t, last, Kind::Final, fresh.get());
+  last.expect(expected_digest("sha256", {}, m), "imported into a state that had failed");
 }
 
 // States that are dropped anywhere, and everything else that a device ever took, come back.
@@ -585,6 +596,36 @@ TEST(HashDescriptors, Sec1ChainsAndPadsTheEmptyMessage) {
   ASSERT_EQ(h.engine.descriptors.size(), 4u);
   EXPECT_EQ(header(3), 0x31100011u);  // no PD
   empty.expect(expected_digest("sha256", {}, {}), "the empty message");
+}
+
+// Copies for a chain of four would take 128 KiB: when they are not to be had, fewer are sent at a time; when there is
+// nothing at all, the request is refused and leaves the state as it was.
+TEST(HashDescriptors, Sec1ChainsWhatMemoryAllows) {
+  Harness h(on("mpc885"));
+  std::mt19937_64 rng(3);
+  const Bytes m = random_bytes(rng, 5 * 32768 + 77);
+  auto t = h.registry.alloc_hash("sha1");
+  Operation warm(h, Bytes(100'000, 1)), o(h, m, {1000}), none(h, m, {1000}), update(h, m, {1000}), end(h, {});
+  finish(h, *t, warm);
+  auto state = t->make_state();
+  ASSERT_EQ(t->init(*state), Status::Ok);
+  std::vector<void*> blocks;
+  for (const size_t n : {size_t{65536}, size_t{4096}, size_t{64}})
+    while (void* p = h.dma().alloc(n)) blocks.push_back(p);
+  EXPECT_EQ(run(h, *t, none), Status::NoMemory);
+  EXPECT_TRUE(none.digest_untouched());
+  EXPECT_EQ(run(h, *t, update, Kind::Update, state.get()), Status::NoMemory);
+  h.dma().free(blocks[0]);
+  const uint64_t slots = h.device->stats().channel[1 % h.device->channels()].submitted;
+  finish(h, *t, o);
+  o.expect(expected_digest("sha1", {}, m), "with memory for two pieces");
+  EXPECT_EQ(h.device->stats().channel[1 % h.device->channels()].submitted - slots, 3u);
+  blocks.erase(blocks.begin());
+  for (void* p : blocks) h.dma().free(p);
+  update.finished = 0;
+  EXPECT_EQ(run(h, *t, update, Kind::Update, state.get()), Status::Ok);
+  finish(h, *t, end, Kind::Final, state.get());
+  end.expect(expected_digest("sha1", {}, m), "after a refusal");
 }
 
 TEST(HashDescriptors, Sha224WithoutInitialValuesInHardware) {
