@@ -128,7 +128,9 @@ void check(const Request& r) {
     if ((r.encrypt ? ref->encrypt(q) : ref->decrypt(q)) != Status::Ok) fuzz_failure("OpenSSL refuses a request that the driver took");
     out.resize(got.size());
     if (out != got) fuzz_failure("a cipher's output differs from OpenSSL's");
-    if (!r.plain.empty() && t.info.iv_bytes && t.info.name.find("3686") == std::string::npos && t.info.name.starts_with("c") && iv != r.iv_memory)
+    // CFB and OFB say nothing about the IV behind a partial block.
+    const bool promised = t.info.name.starts_with("cbc(") || t.info.name.starts_with("ctr(");
+    if (!r.plain.empty() && promised && iv != r.iv_memory)
       fuzz_failure("an output IV differs from OpenSSL's");
   } else if (r.aead.complete) {
     auto ref = software().alloc_aead(t.info.name);
